@@ -35,7 +35,21 @@ import Testing
     let notifications = try Self.notifications.get()
     try notifications.fill(box)
     let gateway = try Gateway(in: box, row.script)
-    let agent = try box.deliver(gateway, ["settle=3s"] + row.settings)
+    let settings = ["settle=1m"] + row.settings
+    let agent: Child
+    if row.script.contains("--hang") {
+      let clocks = try Clocks(in: box, [.awake])
+      agent = try box.start(
+        Build.command(Build.host) + ["run", "--once"] + box.settings(gateway.port, settings),
+        environment: clocks.environment)
+      try wait(for: "the first connection") {
+        try agent.hasEnded || !gateway.events("hang").isEmpty
+      }
+      try clocks.pass(301, for: agent) { agent.errors.contains(row.words) }
+      try agent.wait()
+    } else {
+      agent = try box.deliver(gateway, settings)
+    }
     #expect(box.names(in: "new") == [])
     #expect(row.words.isEmpty || agent.errors.contains(row.words), "\(agent.errors)")
     try check(box, notifications, gateway, agent)
@@ -61,9 +75,10 @@ import Testing
   func `a refused notification goes to failed/, and all others arrive once`(row: Row) throws {
     try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 65)
-      let number = [Self.bad, Self.late, 1, Self.count].first {
-        row.script.contains { [value = token($0)] in $0.hasPrefix(value) }
-      }!
+      let number = try #require(
+        [Self.bad, Self.late, 1, Self.count].first {
+          row.script.contains { [value = token($0)] in $0.hasPrefix(value) }
+        })
       let arguments =
         ["--refused", token(number)] + (row.settings.contains("format=1") ? ["--format", "1"] : [])
       try #expect(
@@ -120,7 +135,7 @@ import Testing
     Row("a close without goodbye", closing(700, "--abrupt")),
     Row("a reset", closing(700, "--reset")),
     Row("five resets", ["--first", "5", "--close-after", "300", "--reset"]),
-    Row("no handshake", ["--first", "1", "--hang"], ["connect-timeout=1s"], says: "timed out"),
+    Row("no handshake", ["--first", "1", "--hang"], ["connect-timeout=5m"], says: "timed out"),
     Row("status 9", ["--first", "1"] + refusing(bad, 9), says: "undocumented (status 9)"),
     Row("status 128", ["--first", "1"] + refusing(bad, 128), says: "undocumented (status 128)"),
     Row(

@@ -155,7 +155,7 @@ import Testing
       !box.names(in: "failed").isEmpty && !box.names(in: "later").isEmpty
     }
     for place in ["failed", "later"] {
-      let name = box.names(in: place)[0]
+      let name = try box.names(in: place).at(0)
       #expect(try attack(box, "cat \"$1/\(place)/\(name)\"").status == 0)
       #expect(try attack(box, "echo x >>\"$1/\(place)/\(name)\"").status != 0)
     }

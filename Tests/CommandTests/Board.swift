@@ -10,23 +10,12 @@ final class Board {
   let root: String
   private let box: Box
 
-  /// The package for this machine.
-  private static let package = Result {
-    let box = try Box()
-    defer { box.end() }
-    _ = try Build.command(Build.host)
-    let made = try box.run(
-      [Build.package + "/board/deb", "tinypush", Build.host, Shared.directory() + "/packages"])
-    guard made.status == 0 else { throw Failure(made.errors) }
-    return made.output.trimmingCharacters(in: .newlines)
-  }
-
   /// - Parameter certificate: whether the configuration names a push certificate.
   init(in box: Box, certificate: Bool = true) throws {
     self.box = box
     sandbox = try Sandbox(in: box, hasDevices: true)
     root = box.path + "/board"
-    let extracted = try box.run(["dpkg-deb", "--extract", Self.package.get(), root])
+    let extracted = try box.run(["dpkg-deb", "--extract", Packages.file("tinypush"), root])
     guard extracted.status == 0 else { throw Failure(extracted.errors) }
     let systemctl = try String(contentsOfFile: Build.tools + "/systemctl", encoding: .utf8)
     try write(systemctl, to: "usr/bin/systemctl")
@@ -82,7 +71,7 @@ final class Board {
     for name in names where name.hasSuffix(".pid") {
       let number = text("run/" + name).trimmingCharacters(in: .newlines)
       // Each service is a process group.
-      if let id = pid_t(number) { kill(-id, SIGKILL) }
+      if let id = pid_t(number), id > 1 { kill(-id, SIGKILL) }
     }
   }
 

@@ -7,8 +7,11 @@ import Testing
 final class Box {
   let path: String
   private var children: [Child] = []
+  private var ports: [Port] = []
 
   init() throws {
+    // A write to a program that has ended must fail, and not end the tests.
+    signal(SIGPIPE, SIG_IGN)
     path = try Box.makeDirectory()
     for name in ["new", "failed", "tmp"] {
       try FileManager.default.createDirectory(
@@ -89,6 +92,13 @@ final class Box {
     return child
   }
 
+  /// Returns a port for servers of this test.
+  func port() throws -> Port {
+    let port = try Port()
+    ports.append(port)
+    return port
+  }
+
   /// Runs a command and waits for its end.
   @discardableResult
   func run(
@@ -129,6 +139,11 @@ func objects(_ text: String) throws -> [[String: Any]] {
     else { throw Failure("no object: \(line)") }
     return object
   }
+}
+
+/// Returns the objects of JSON Lines that may still be written: those of the complete lines.
+func objects(soFar text: String) throws -> [[String: Any]] {
+  try objects(String(text[..<(text.lastIndex(of: "\n") ?? text.startIndex)]))
 }
 
 /// Polls until a condition holds, and throws after 300 s: ten times what a slow machine needs.

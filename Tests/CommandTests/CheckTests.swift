@@ -61,18 +61,20 @@ import Testing
     #expect(said.status == 65)
     let lines = said.output.split(separator: "\n", omittingEmptySubsequences: false)
     try #require(lines.count >= 4, "\(said.output)")
-    #expect(lines[0].hasPrefix("\(path):\(row.line):\(row.column): error: "), "\(said.output)")
-    #expect(lines[0].contains(row.words))
+    let first = try lines.at(0)
+    #expect(first.hasPrefix("\(path):\(row.line):\(row.column): error: "), "\(said.output)")
+    #expect(first.contains(row.words))
     // The caret stands under the character of that column.
     let source = Array(
       row.text.split(separator: "\n", omittingEmptySubsequences: false)[row.line - 1])
-    let caret = lines[2].prefix { $0 == " " }.count
-    #expect(lines[2].wholeMatch(of: #/[ ]*\^~*/#) != nil)
+    let caret = try lines.at(2).prefix { $0 == " " }.count
+    #expect(try lines.at(2).wholeMatch(of: #/[ ]*\^~*/#) != nil)
     if row.column <= source.count {
-      #expect(Array(lines[1])[caret] == source[row.column - 1])
+      #expect(try lines.at(1).at(caret) == source[row.column - 1])
     }
     // One notification is refused. Those behind it are valid, or the command does not reach them.
-    #expect(lines.count == 4 || lines[3].hasSuffix(" notifications, 1 refused"), "\(said.output)")
+    #expect(
+      try lines.count == 4 || lines.at(3).hasSuffix(" notifications, 1 refused"), "\(said.output)")
     let json = try objects(box.tinypush("check", "--json", path).output)
     #expect(json.count == 1)
     #expect(json.first?["file"] as? String == path)
@@ -80,7 +82,8 @@ import Testing
     #expect(json.first?["column"] as? Int == row.column)
     #expect(json.first?["severity"] as? String == "error")
     #expect((json.first?["message"] as? String)?.contains(row.words) == true)
-    let offset = json.first?["offset"] as? Int ?? -1
+    let offset = try #require(json.first).member("offset", as: Int.self)
+    try #require(offset >= 0)
     let head = row.text.utf8.prefix(offset)
     #expect(head.count { $0 == 0x0A } == row.line - 1)
     // Standard input gives the same result.
@@ -200,7 +203,7 @@ import Testing
     #expect(json.status == 65)
     let objects = try objects(json.output)
     let heads = objects.map {
-      "\($0["line"]!):\($0["column"]!)-\($0["end_column"]!) \($0["severity"]!) \($0["code"]!) \($0["notification_line"] ?? 0)"
+      "\($0["line"] ?? 0):\($0["column"] ?? 0)-\($0["end_column"] ?? 0) \($0["severity"] ?? "-") \($0["code"] ?? "-") \($0["notification_line"] ?? 0)"
     }
     let ofList = ["4:3-5 error token-size 0", "5:66-69 error recipient-word 0"]
     #expect(
@@ -213,10 +216,12 @@ import Testing
     // Line and column name the same position as the byte offset.
     for object in objects {
       let text = object["file"] as? String == list ? Self.family : Self.notes
-      let head = String(decoding: text.utf8.prefix(object["offset"] as? Int ?? -1), as: UTF8.self)
+      let offset: Int = try object.member("offset")
+      try #require(offset >= 0)
+      let head = String(decoding: text.utf8.prefix(offset), as: UTF8.self)
       let lines = head.split(separator: "\n", omittingEmptySubsequences: false)
       #expect(lines.count == object["line"] as? Int)
-      #expect(lines.last!.unicodeScalars.count + 1 == object["column"] as? Int)
+      #expect(try #require(lines.last).unicodeScalars.count + 1 == object["column"] as? Int)
     }
     #expect(Set(objects.map { $0["file"] as? String }) == ["notes.json", list])
   }

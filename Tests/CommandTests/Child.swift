@@ -2,6 +2,8 @@ import Foundation
 import Testing
 
 /// A process whose output and errors go to files, and whose lines a test can wait for.
+///
+/// It leads a process group, so that ``kill()`` also ends the programs that it runs.
 final class Child {
   let id: pid_t
   private let name: String
@@ -36,7 +38,10 @@ final class Child {
     sigfillset(&all)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setsigdefault(&attributes, &all)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    posix_spawnattr_setpgroup(&attributes, 0)
+    posix_spawnattr_setflags(
+      &attributes,
+      Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
     // Debian's python3 comes first: it has the needed packages, and starts faster than a wrapper.
     let path = "PATH=/usr/bin:/bin:" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
     let words = ["env", "--chdir=" + directory, path] + environment.map { "\($0)=\($1)" } + command
@@ -68,7 +73,9 @@ final class Child {
     _ words: String, in stream: Stream = .output
   ) throws -> String {
     var found: String?
-    try poll(words) {
+    try CommandTests.wait(
+      for: "\"\(words)\" from \(name), which printed:\n\(output)\(errors)"
+    ) {
       let text = stream == .output ? output : errors
       found = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         .first { $0.contains(words) }.map(String.init)
@@ -83,27 +90,27 @@ final class Child {
     return found!
   }
 
-  private func poll(_ words: String, _ condition: () throws -> Bool) throws {
-    try CommandTests.wait(
-      for: "\"\(words)\" from \(name), which printed:\n\(output)\(errors)", until: condition)
-  }
-
   // MARK: - End
 
-  var hasEnded: Bool {
+  var hasEnded: Bool { takeStatus(WNOHANG) }
+
+  /// Waits for the end, and returns the exit status, or 128 plus the signal that ended the process.
+  ///
+  /// The wait has no limit, since some commands take long: `Tests/run` ends a suite that hangs.
+  @discardableResult
+  func wait() throws -> Int32 {
+    guard takeStatus(0), let ended else { throw Failure("waitpid for \(name): errno \(errno)") }
+    return ended
+  }
+
+  /// Takes the status of the process if it has ended, and returns whether it has.
+  private func takeStatus(_ options: Int32) -> Bool {
     if ended != nil { return true }
     var status: Int32 = 0
-    guard waitpid(id, &status, WNOHANG) == id else { return false }
+    guard waitpid(id, &status, options) == id else { return false }
     let signal = status & 0x7F
     ended = signal == 0 ? status >> 8 & 0xFF : 128 + signal
     return true
-  }
-
-  /// Waits for the end, and returns the exit status, or 128 plus the signal that ended the process.
-  @discardableResult
-  func wait() throws -> Int32 {
-    try poll("an end") { hasEnded }
-    return ended!
   }
 
   /// The result of ``wait()``, or nil before the end has been noticed.
@@ -125,11 +132,10 @@ final class Child {
     return try wait()
   }
 
+  /// Kills the process with the programs that it runs, unless it has ended.
   func kill() {
     guard !hasEnded else { return }
-    Foundation.kill(id, SIGKILL)
-    var status: Int32 = 0
-    waitpid(id, &status, 0)
-    ended = 128 + SIGKILL
+    Foundation.kill(-id, SIGKILL)
+    _ = takeStatus(0)
   }
 }

@@ -34,5 +34,99 @@ struct Clocks {
   }
 
   /// Tells the program that the wall clock was set.
-  func announceChange() throws { try writeFile("x", to: box.path + "/set") }
+  func announceChange() throws {
+    let pipe = try openPipe(box.path + "/set")
+    defer { close(pipe) }
+    guard write(pipe, "x", 1) == 1 else { throw Failure("set: errno \(errno)") }
+  }
+
+  // MARK: - Waits
+
+  /// Lets time pass for a program until a condition holds, but only while it and its peers sleep.
+  ///
+  /// So all have done what they can, however slow the machine is, and only time can change that.
+  /// Needs the clock `awake`.
+  ///
+  /// - Parameter seconds: the time that passes at each step.
+  func pass(
+    _ seconds: Int, for program: Child, and peers: Child..., until condition: () throws -> Bool
+  ) throws {
+    try wait(for: "the end of a wait of another program:\n\(program.errors)") {
+      let areIdle =
+        program.isAsleep && peers.allSatisfy { $0.isAsleep } && program.isAsleep
+      // What the program did before it slept has happened by now.
+      if try condition() { return true }
+      guard !program.hasEnded else { throw Failure("it ended:\n\(program.errors)") }
+      guard areIdle else { return false }
+      let passed = try number(box.text(Clock.awake.rawValue))
+      try program.whileStopped { try set(.awake, to: passed + seconds) }
+      return false
+    }
+  }
+
+  /// The time by which ``prolongPause(of:page:)`` turns the clock back: longer than any test waits.
+  static let prolonged = 7200
+
+  /// Turns an agent's clock back once it waits for its next attempt to connect.
+  ///
+  /// Then the wait does not end by itself during the test. The agent must have been started with
+  /// the clock `awake` at ``prolonged``.
+  ///
+  /// - Parameter page: the setting of the status page.
+  func prolongPause(of agent: Child, page: String) throws {
+    try wait(for: "a pause between two attempts:\n\(agent.errors)") {
+      guard agent.isAsleep else { return false }
+      try agent.whileStopped { try set(.awake, to: 0) }
+      let shown = try box.run(
+        Build.command(Build.host) + ["status", "--json", "-o", page], environment: environment)
+      let pause = try objects(shown.output).first?["next_try_in_ms"] as? Int ?? 0
+      if pause > Self.prolonged * 1000 / 2 { return true }
+      // The agent was just connecting.
+      try agent.whileStopped { try set(.awake, to: Self.prolonged) }
+      return false
+    }
+  }
+}
+
+extension Child {
+  /// The states of the threads, as in proc(5); empty if the process has ended.
+  private var states: [Character] {
+    let tasks = "/proc/\(id)/task"
+    return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).compactMap {
+      let text = FileManager.default.contents(atPath: "\(tasks)/\($0)/stat") ?? Data()
+      // The state follows the name, which is in parentheses and may have some itself.
+      return String(decoding: text, as: UTF8.self).split(separator: ")").last?.dropFirst().first
+    }
+  }
+
+  /// Whether all threads wait for something.
+  var isAsleep: Bool {
+    let states = states
+    return !hasEnded && !states.isEmpty && states.allSatisfy { $0 == "S" }
+  }
+
+  /// Calls `body` while the process is stopped.
+  ///
+  /// This also ends a sleep in epoll, so that the program looks at the clock.
+  func whileStopped(_ body: () throws -> Void) throws {
+    signal(SIGSTOP)
+    defer { signal(SIGCONT) }
+    try CommandTests.wait(for: "a process to stop") {
+      hasEnded || states.allSatisfy { $0 == "T" }
+    }
+    try body()
+  }
+}
+
+/// Opens a named pipe for writing, once a process has opened it for reading.
+///
+/// Other tests may start processes meanwhile, which must not keep the pipe open.
+func openPipe(_ path: String) throws -> Int32 {
+  var pipe: Int32 = -1
+  try wait(for: "a reader of \(path)") {
+    pipe = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+    guard pipe >= 0 || errno == ENXIO else { throw Failure("\(path): errno \(errno)") }
+    return pipe >= 0
+  }
+  return pipe
 }

@@ -50,7 +50,7 @@ import Testing
       gateway, build: way.build, ["format=\(way.format)", "settle=\(settle)"])
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
-    try gateway.readsAll()
+    try gateway.readsAll(from: agent)
     let compared = try gateway.compare(
       .stream, with: notifications.paths, in: box, ["--format", "\(way.format)"])
     #expect(compared == "1000 notifications, byte for byte")
@@ -109,5 +109,17 @@ import Testing
     #expect(mixed.first?["notification"] as? [String: Any] != nil)
     #expect(mixed.allSatisfy { $0["file"] as? String == "d-mixed" })
     try #expect(box.failures("e-text").map { $0["line"] as? Int } == [1])
+  }
+}
+
+extension Peer {
+  /// Waits until the peer has read every connection of this agent to its end.
+  ///
+  /// The peer may still have to note that a connection is open when the agent has ended.
+  func readsAll(from agent: Child) throws {
+    try wait(for: "the gateway to note every connection") {
+      try events("open").count >= agent.errors.count(of: "connected to")
+    }
+    try readsAll()
   }
 }

@@ -83,7 +83,8 @@ import Testing
     let disk = try Disk(under: box, "size=1m,nr_inodes=200")
     defer { disk.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
-    let agent = try box.agent(gateway, ["settle=3s"])
+    let clocks = try Clocks(in: box, [.awake])
+    let agent = try box.agent(gateway, ["settle=1h"], environment: clocks.environment)
     try agent.line("connected to", in: .errors)
     agent.signal(SIGSTOP)
     try box.drop((1...20).map { line($0) }.joined(), as: "a-refused")
@@ -96,7 +97,9 @@ import Testing
     try disk.fill(resource)
     agent.signal(SIGCONT)
     try gateway.accepts("good")
-    try wait(for: "c-good to leave new/") { !box.names(in: "new").contains("c-good") }
+    try clocks.pass(3601, for: agent, and: gateway.child) {
+      !box.names(in: "new").contains("c-good")
+    }
     #expect(box.names(in: "new").count == 31)
     #expect(box.names(in: "failed") == [], "no partial record is kept")
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
@@ -104,9 +107,7 @@ import Testing
     #expect(before.lost == 0)
     #expect(before.duplicates == 0)
     disk.makeRoom()
-    try wait(for: "new/ to become empty") {
-      box.names(in: "new").isEmpty
-    }
+    try clocks.pass(3601, for: agent, and: gateway.child) { box.names(in: "new").isEmpty }
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
     #expect(box.names(in: "failed").count == 31)
     #expect(try agent.terminate() == 0)

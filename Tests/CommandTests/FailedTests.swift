@@ -6,7 +6,8 @@ import Testing
   private static let wrong = "{\"token\":\"12\"}\n"
 
   private func size(of name: String, in box: Box) throws -> Int {
-    try FileManager.default.attributesOfItem(atPath: "\(box.spool)/failed/\(name)")[.size] as! Int
+    let path = "\(box.spool)/failed/\(name)"
+    return try #require(FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
   }
 
   private func bytes(in box: Box) throws -> Int {
@@ -45,7 +46,7 @@ import Testing
       #expect(box.text("spool/failed/" + name) == line(index + 1, "number \(index + 1)"))
     }
     let list = try box.tinypush("queue", "list", "--failed", "--json", "-o", "spool=" + box.spool)
-    let states = try objects(list.output).filter { wholes.contains($0["name"] as! String) }
+    let states = try objects(list.output).filter { try wholes.contains($0.member("name")) }
     #expect(states.map { $0["state"] as? String } == ["whole", "whole", "whole"], "\(list.output)")
     let again = try box.tinypush("queue", "retry", "a", "-o", "spool=" + box.spool)
     #expect(again.status == 0, "\(again.errors)\(again.output)")

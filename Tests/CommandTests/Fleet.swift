@@ -8,10 +8,13 @@ extension Box {
     ["-o", "spool=" + spool, "-o", "state=" + state, "-o", "status=\(path)/page"]
   }
 
-  /// Starts a bridge that belongs to the fleet `tinypush`, and waits until it is connected.
+  /// Starts a bridge that belongs to the fleet `tinypush`, and waits until the broker has taken its
+  /// subscriptions.
+  ///
+  /// - Parameter refused: how many subscriptions the broker refuses.
   @discardableResult
   func member(
-    of broker: Mosquitto, _ name: String, _ settings: String = ""
+    of broker: Mosquitto, _ name: String, _ settings: String = "", refused: Int = 0
   ) throws -> Child {
     try write(
       """
@@ -23,10 +26,11 @@ extension Box {
       alert = {payload}
 
       """, to: "mqtt.conf")
-    let bridge = try start(
-      [Self.bridge, "run", "--rules", path + "/mqtt.conf"] + directories)
-    try bridge.line("connected to the broker", in: .errors)
-    return bridge
+    return try broker.subscribes(self, refused: refused) {
+      let bridge = try start([Self.bridge, "run", "--rules", path + "/mqtt.conf"] + directories)
+      try bridge.line("connected to the broker", in: .errors)
+      return bridge
+    }
   }
 
   /// Runs `tinypush-mqtt fleet`.

@@ -44,7 +44,7 @@ import Testing
     try network.pass(port)
     #expect(try agent.terminate() == 0)
     #expect(box.names(in: "new") == [])
-    let connections = try network.gateway.requests().map { $0["connection"] as! Int }
+    let connections: [Int] = try network.gateway.requests().map { try $0.member("connection") }
     #expect(connections == [1] + Array(repeating: 2, count: 99))
   }
 }
@@ -66,23 +66,22 @@ private struct Network {
   /// Returns the local ports of a process's connections to the gateway, except those in TIME_WAIT.
   func ports(of process: Child) throws -> [Int] {
     let table = try String(contentsOfFile: "/proc/\(process.id)/net/tcp", encoding: .utf8)
-    return table.split(separator: "\n").compactMap { line in
+    return try table.split(separator: "\n").compactMap { line in
       let words = line.split(separator: " ")
-      guard words[2].hasSuffix(":" + hexadecimal(gateway.port)), words[3] != "06" else {
-        return nil
-      }
-      return Int(words[1].suffix(4), radix: 16)
+      let isToGateway = try words.at(2).hasSuffix(":" + hexadecimal(gateway.port))
+      guard isToGateway, try words.at(3) != "06" else { return nil }
+      return try Int(words.at(1).suffix(4), radix: 16)
     }
   }
 
   private func hexadecimal(_ port: Int) -> String {
     let digits = String(port, radix: 16, uppercase: true)
-    return String(repeating: "0", count: 4 - digits.count) + digits
+    return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
   }
 
   func port(of process: Child) throws -> Int {
     let ports = try ports(of: process)
-    return try #require(ports.count == 1 ? ports[0] : nil, "\(ports)")
+    return try #require(ports.count == 1 ? ports.first : nil, "\(ports)")
   }
 
   func swallow(_ port: Int) throws { try change("swallow", port) }

@@ -78,7 +78,7 @@ import Testing
       accepted.map { $0["priority"] as? Int }
         == Self.contents.map { format == 2 ? $0.priority : 10 })
     for (one, content) in zip(accepted, Self.contents) {
-      let payload = try objects(content.payload)[0]
+      let payload = try objects(content.payload).at(0)
       #expect(one["payload"] as? NSDictionary == payload as NSDictionary)
     }
     try #expect(sandbox.events("refused").map { $0["status"] as? Int } == [5])
@@ -94,7 +94,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway, ["format=\(format)", "settle=500ms"])
     #expect(agent.status == 0, "\(agent.errors)")
-    try gateway.readsAll()
+    try gateway.readsAll(from: agent)
     try #expect(
       gateway.compare(.stream, with: [notes], in: box, ["--format", "\(format)"])
         == "5 notifications, byte for byte")

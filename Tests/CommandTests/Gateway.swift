@@ -6,20 +6,24 @@ import Testing
 /// All users may read the directory, so that only the mode of a key can refuse another user.
 enum Certificates {
   static let directory = Result {
-    let path = try Shared.directory() + "/certificates"
-    let box = try Box()
-    defer { box.end() }
-    let made = try box.run(["python3", Build.tools + "/certificates.py", path])
-    guard made.status == 0 else { throw Failure(made.errors) }
-    return path
+    try Shared.make("certificates") { path in
+      let box = try Box()
+      defer { box.end() }
+      let made = try box.run(["python3", Build.tools + "/certificates.py", path])
+      guard made.status == 0 else { throw Failure(made.errors) }
+    }
   }
 
   static func path(_ name: String) throws -> String { try directory.get() + "/" + name }
 }
 
-/// A directory for files that several tests share, removed when the process ends.
+/// A directory for files that several tests share.
+///
+/// `Tests/run` gives all suites one directory, and removes it at the end. Without `Tests/run` the
+/// directory is removed when the process ends.
 enum Shared {
   private static let made = Result {
+    if let path = ProcessInfo.processInfo.environment["TINYPUSH_SHARED"] { return path }
     let path = try Box.makeDirectory()
     atexit { Shared.remove() }
     return path
@@ -27,12 +31,28 @@ enum Shared {
 
   static func directory() throws -> String { try made.get() }
 
+  /// Returns the path of a shared file or directory, which the first process that asks for it makes.
+  static func make(_ name: String, _ make: (String) throws -> Void) throws -> String {
+    let path = try directory() + "/" + name
+    let lock = open(path + ".lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+    defer { close(lock) }
+    guard lock >= 0, flock(lock, LOCK_EX) == 0 else {
+      throw Failure("\(path).lock: errno \(errno)")
+    }
+    guard !FileManager.default.fileExists(atPath: path) else { return path }
+    try make(path + ".part")
+    guard rename(path + ".part", path) == 0 else { throw Failure("\(path): errno \(errno)") }
+    return path
+  }
+
   private static func remove() {
     if case .success(let path) = made { try? FileManager.default.removeItem(atPath: path) }
   }
 }
 
 /// A server of Tests/Tools, which shares no code with the product and misbehaves on demand.
+///
+/// When it has ended, its port stays free for another server of the test.
 class Peer {
   let child: Child
   let port: Int
@@ -51,7 +71,8 @@ class Peer {
     record = "\(box.path)/\(name)"
     child = try Self.start(
       prefix + ["python3", "\(Build.tools)/\(tool).py"], in: box, record, certificate,
-      ["--ca", Certificates.path("\(ca).pem")] + (tls.map { ["--tls", $0] } ?? []) + script)
+      ["--ca", Certificates.path("\(ca).pem"), "--port", "\(box.port().number)"]
+        + (tls.map { ["--tls", $0] } ?? []) + script)
     port = try Self.port(child)
   }
 
@@ -76,7 +97,7 @@ class Peer {
   func events(_ event: String) throws -> [[String: Any]] {
     let text = String(
       decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
-    return try objects(text).filter { $0["event"] as? String == event }
+    return try objects(soFar: text).filter { $0["event"] as? String == event }
   }
 
   /// Waits until the peer has read every connection to its end.
@@ -133,7 +154,7 @@ final class Gateway: Peer {
       let decoded = try box.run(["python3", Build.tools + "/decode.py", file])
       for line in try objects(decoded.output) {
         let payload = try JSONSerialization.jsonObject(
-          with: Data((line["payload"] as! String).utf8))
+          with: Data(line.member("payload", as: String.self).utf8))
         let aps = (payload as? [String: Any])?["aps"] as? [String: Any]
         found.append(aps?["alert"] as? String ?? "")
       }

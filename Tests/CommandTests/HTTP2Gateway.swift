@@ -13,14 +13,15 @@ class HTTP2Server: Peer {
   /// Returns the requests in the order of their arrival.
   func requests() throws -> [[String: Any]] {
     try objects(
-      String(decoding: try Data(contentsOf: URL(filePath: record + "/requests")), as: UTF8.self))
+      soFar: String(
+        decoding: try Data(contentsOf: URL(filePath: record + "/requests")), as: UTF8.self))
   }
 
   /// Returns the alert texts of the accepted requests in the order of their arrival.
   func alerts() throws -> [String] {
     try requests().filter { $0["accepted"] as? Bool == true }.map { request in
       let payload = try JSONSerialization.jsonObject(
-        with: Data((request["payload"] as! String).utf8))
+        with: Data(request.member("payload", as: String.self).utf8))
       let aps = (payload as? [String: Any])?["aps"] as? [String: Any]
       return aps?["alert"] as? String ?? ""
     }

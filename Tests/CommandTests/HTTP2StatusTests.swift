@@ -32,7 +32,9 @@ import Testing
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let agent = try agent(box, fault: fault, untilItLogs: words, ["answer-timeout=2s"])
+    let agent = try agent(
+      box, fault: fault, untilItLogs: words,
+      cause == "no_answer" ? ["answer-timeout=2s"] : ["answer-timeout=5m"])
     try wait(for: "all to be accepted") { try page(box)["settled_by_proof"] as? Int == 50 }
     let told = try page(box)
     #expect(told["protocol"] as? String == "http2")

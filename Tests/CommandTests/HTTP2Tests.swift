@@ -66,8 +66,8 @@ import Testing
     var ids: [String: Set<String>] = [:]
     for request in accepted {
       let headers = try #require(request["headers"] as? [String: String])
-      ids[request["token"] as! String, default: []].insert(
-        headers["apns-id"]! + headers["apns-collapse-id"]!)
+      try ids[request.member("token"), default: []].insert(
+        #require(headers["apns-id"]) + #require(headers["apns-collapse-id"]))
     }
     #expect(ids.count == 100)
     // A repeat has the same identifiers, so that the device replaces the alert it shows.
@@ -83,13 +83,13 @@ import Testing
     let page = "status=\(box.path)/page"
     let agent = try box.agent(gateway, .certificate, [page])
     func status() throws -> [String: Any] {
-      try objects(box.tinypush("status", "--json", "-o", page).output)[0]
+      try objects(box.tinypush("status", "--json", "-o", page).output).at(0)
     }
     try box.drop(line(1, "first"), as: "first")
     try gateway.accepts("first")
     try box.drop(line(1, "second"), as: "second")
     try wait(for: "a record") { box.names(in: "failed") == ["second"] }
-    let spared = try box.failures("second")[0]["reason"] as? String
+    let spared = try box.failures("second").at(0)["reason"] as? String
     #expect(spared?.hasSuffix("is not suppressed until the gateway refuses it again") == true)
     try agent.line(
       "the gateway rejects token 00000000... as invalid, but accepted it before", in: .errors)
@@ -99,7 +99,7 @@ import Testing
     // The service has never accepted this token.
     try box.drop(line(2, "fourth"), as: "fourth")
     try wait(for: "a record") { box.names(in: "failed") == ["fourth", "second"] }
-    let muted = try box.failures("fourth")[0]["reason"] as? String
+    let muted = try box.failures("fourth").at(0)["reason"] as? String
     #expect(muted?.hasSuffix("tinypush token register \(token(2))") == true, "\(muted ?? "")")
     let words =
       "the gateway rejects token 00000000... as invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
@@ -136,7 +136,10 @@ import Testing
     // The agent does not send to the unregistered token again.
     try box.drop(line(3, "Once more"), as: "n6")
     #expect(try box.deliver(gateway).status == 0)
-    #expect(try !gateway.requests().contains { ($0["payload"] as! String).contains("Once more") })
+    #expect(
+      try !gateway.requests().contains {
+        try $0.member("payload", as: String.self).contains("Once more")
+      })
   }
 
   @Test(arguments: ["bad-certificate", "bad-topic", "invalid-token"])
@@ -162,7 +165,7 @@ import Testing
       #expect(try box.deliver(gateway, .token).status == 0)
     }
     let tokens = try gateway.requests().map {
-      ($0["headers"] as! [String: String])["authorization"]!
+      try #require($0.member("headers", as: [String: String].self)["authorization"])
     }
     #expect(tokens.count == 3)
     #expect(Set(tokens).count == 1)
@@ -240,7 +243,7 @@ import Testing
     try hasEffect(agent, hostile)
     let status = try String(contentsOfFile: "/proc/\(agent.id)/status", encoding: .utf8)
     let peak = try #require(status.firstMatch(of: /VmHWM:\s*(\d+) kB/))
-    #expect(Int(peak.1)! < Self.memoryMax, "\(attack): \(peak.1) kB")
+    #expect(try number(peak.1) < Self.memoryMax, "\(attack): \(peak.1) kB")
     #expect(box.names(in: "new") == ["n1", "n2", "n3"])
     #expect(box.names(in: "failed") == [])
     hostile.child.kill()

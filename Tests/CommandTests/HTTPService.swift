@@ -27,9 +27,20 @@ struct HTTPService {
       isActivated
         ? ["systemd-socket-activate", "--listen=" + socket] + program
         : program + ["--listen", socket])
-    let path = socket
+    if isActivated {
+      // A connection would start the program, and with it the time after which it ends.
+      try child.line("Listening on", in: .errors)
+    } else {
+      try awaitListener()
+    }
+  }
+
+  /// Waits until a connection succeeds: the file may be that of an earlier service.
+  private func awaitListener() throws {
     try wait(for: "the socket of \(child.errors)") {
-      FileManager.default.fileExists(atPath: path) || child.hasEnded
+      let client = makeSocket(AF_UNIX, SOCK_STREAM)
+      defer { close(client) }
+      return call(connect, client, socketAddress(socket)) || child.hasEnded
     }
   }
 
@@ -54,8 +65,8 @@ struct HTTPService {
   func request(_ target: String, _ options: [String], input: String? = nil) throws -> Answer {
     let curl = try box.run(
       [
-        "curl", "--silent", "--show-error", "--max-time", "60", "--unix-socket", socket,
-        "--write-out", "\n%{http_code}",
+        "curl", "--silent", "--show-error", "--unix-socket", socket, "--write-out",
+        "\n%{http_code}",
       ] + options + ["http://localhost" + target], input: input)
     guard curl.status == 0 else { throw Failure("\(curl.errors)\(child.errors)") }
     var lines = curl.output.split(separator: "\n", omittingEmptySubsequences: false)

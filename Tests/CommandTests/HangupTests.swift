@@ -55,8 +55,10 @@ import Testing
     }
     try box.drop(line(2, "two"), as: "2")
     try gateway.accepts("two")
-    let said = try objects(box.tinypush("status", "--json", "-o", page).output)[0]
-    kill(pid_t(try #require(said["pid"] as? Int)), SIGTERM)
+    let said = try objects(box.tinypush("status", "--json", "-o", page).output).at(0)
+    let agent = try #require(pid_t(exactly: said.member("pid", as: Int.self)))
+    try #require(agent > 1)
+    kill(agent, SIGTERM)
     #expect(try terminal.wait() == 0)
   }
 }

@@ -73,9 +73,9 @@ import Testing
     try box.write("Hello {", to: "other.txt")
     let sender = try box.start(box.sending(["--token", token(1)] + arguments))
     try wait(for: "a file in new/; \(sender.errors)") { !box.names(in: "new").isEmpty }
-    let queued = try objects(box.text("spool/new/" + box.names(in: "new")[0]))[0]
+    let queued = try objects(box.text("spool/new/" + box.names(in: "new").at(0))).at(0)
     let payload = try #require(queued["payload"] as? [String: Any])
-    #expect(try payload["aps"] as? NSDictionary == objects(aps)[0] as NSDictionary)
+    #expect(try payload["aps"] as? NSDictionary == objects(aps).at(0) as NSDictionary)
   }
 
   @Test func `common options may stand before the command`() throws {

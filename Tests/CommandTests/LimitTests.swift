@@ -55,7 +55,9 @@ import Testing
     #expect(try status(box, "limited") == 95)
     #expect(try gateway.alerts().count == 10)
     let summary = try #require(
-      try gateway.requests().first { ($0["payload"] as! String).contains("more alerts") })
+      try gateway.requests().first {
+        try $0.member("payload", as: String.self).contains("more alerts")
+      })
     #expect(summary["token"] as? String == token(1))
     // A retried notification counts against the limit, which allows one now.
     let retried = try box.tinypush("queue", "retry", "106", "-o", "spool=\(box.spool)")
@@ -78,13 +80,15 @@ import Testing
     let agent = try box.agent(gateway, .certificate, limits)
     try box.drop((1...9).map { line(1, "Alert \($0)") }.joined(), as: "many.ndjson")
     try wait(for: "the others to be recorded") { try box.failures("many.ndjson").count == 6 }
-    #expect(try box.failures("many.ndjson")[0]["code"] as? String == "limited")
+    #expect(try box.failures("many.ndjson").at(0)["code"] as? String == "limited")
     #expect(try agent.terminate() == 0)
     #expect(box.names(in: "later").count == 1)
     let next = try box.deliver(gateway, .certificate, limits)
     #expect(next.status == 0, "\(next.errors)")
-    #expect(
-      try gateway.alerts() == ["Alert 1", "Alert 2", "Alert 3", #"6 Meldungen in 1 s: \"Haus\""#])
+    let alerts = try gateway.alerts()
+    #expect(alerts.count == 4)
+    #expect(alerts.prefix(3) == ["Alert 1", "Alert 2", "Alert 3"])
+    #expect(try alerts.at(3).contains(/^6 Meldungen in \d+ (s|min): \\"Haus\\"$/), "\(alerts)")
     #expect(box.names(in: "later") == [])
   }
 
@@ -101,10 +105,14 @@ import Testing
     #expect(run.status == 0, "\(run.errors)")
     #expect(run.errors.contains("2 over the limit"))
     // A background push does not count as an alert.
-    #expect(
-      try gateway.alerts() == ["Alert 1", "Alert 2", "", "2 more alerts in 1 second"])
+    let alerts = try gateway.alerts()
+    #expect(alerts.count == 4)
+    #expect(alerts.prefix(3) == ["Alert 1", "Alert 2", ""])
+    #expect(try alerts.at(3).contains(/^2 more alerts in \d+ (second|minute)s?$/), "\(alerts)")
     let summary = try #require(
-      try gateway.requests().first { ($0["payload"] as! String).contains("more alerts") })
+      try gateway.requests().first {
+        try $0.member("payload", as: String.self).contains("more alerts")
+      })
     let headers = try #require(summary["headers"] as? [String: String])
     #expect(headers["apns-topic"] == "com.example.other")
     #expect(headers["apns-push-type"] == "alert")
@@ -128,7 +136,7 @@ import Testing
       }
     }
     try wait(for: "the spool to be empty") { box.names(in: "new") == [] }
-    #expect(box.names(in: "later")[0].hasPrefix("\(now + 600)."))
+    #expect(try box.names(in: "later").at(0).hasPrefix("\(now + 600)."))
     // Token 2 gets the alert at once, token 1 later.
     try box.drop(
       #"{"tokens":["\#(token(2))","\#(token(1))"],"collapse-id":"gate","payload":{"aps":{"alert":"Gate open"}}}"#,
@@ -146,7 +154,7 @@ import Testing
     try clocks.announceChange()
     try wait(for: "the last one") { try gateway.alerts().count == 4 }
     #expect(try gateway.alerts() == ["First", "Gate open", "Level 2", "Gate open"])
-    let tokens = try gateway.requests().map { $0["token"] as! String }
+    let tokens: [String] = try gateway.requests().map { try $0.member("token") }
     #expect(tokens == [token(1), token(2), token(1), token(1)])
     #expect(try agent.terminate() == 0)
     #expect(box.names(in: "failed") + box.names(in: "later") + box.names(in: "new") == [])

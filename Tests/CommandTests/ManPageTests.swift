@@ -173,8 +173,8 @@ import Testing
     #expect(items.count > 20 && steps.count == 9)
     let section = try ManPage("tinypush-check.1").section("THE SET-UP")
     let names = all(#/([a-z-]+\.[a-z-]+)/#, in: section).map { $0.components(separatedBy: ".") }
-    #expect(Set(names.map { $0[0] }).union(["feedback"]) == steps)
-    #expect(items.subtracting(names.map { $0[1] }) == [])
+    #expect(try Set(names.map { try $0.at(0) }).union(["feedback"]) == steps)
+    #expect(try items.subtracting(names.map { try $0.at(1) }) == [])
   }
 
   // MARK: - Exit statuses and environment

@@ -216,10 +216,9 @@ import Testing
     let box = try Box()
     defer { box.end() }
     for key in try ManualTests.settings().sorted() {
-      let second = key.index(after: key.startIndex)
       let slips = [
         key + "s", key.capitalized, key.replacingOccurrences(of: "-", with: "_"),
-        String(key.suffix(from: second).prefix(1)) + key.prefix(1) + key.dropFirst(2),
+        String(key.dropFirst().prefix(1)) + key.prefix(1) + key.dropFirst(2),
       ]
       for slip in slips where slip != key {
         // A misspelt short key resembles others too much.

@@ -3,20 +3,31 @@ import Testing
 
 /// A Mosquitto broker on this machine, which can end and start again at the same port.
 final class Mosquitto {
-  let port: Int
+  private let address: Port
   private let box: Box
   private let config: String
-  private var child: Child?
-  private var starts = 0
+  private var starts: [Child] = []
+
+  var port: Int { address.number }
 
   /// - Parameter settings: lines of mosquitto.conf(5) behind the listener.
   init(in box: Box, _ settings: String = "allow_anonymous true") throws {
     self.box = box
-    port = try Self.freePort()
+    address = try box.port()
     // Mosquitto gives up root's rights otherwise, and may not read the box then.
     config = try box.write(
-      "user root\nmax_queued_messages 0\nlistener \(port) 127.0.0.1\n\(settings)\n",
-      to: "mosquitto.conf")
+      """
+      user root
+      log_type error
+      log_type warning
+      log_type notice
+      log_type information
+      log_type subscribe
+      max_queued_messages 0
+      listener \(address.number) 127.0.0.1
+      \(settings)
+
+      """, to: "mosquitto.conf")
     try start()
   }
 
@@ -24,15 +35,41 @@ final class Mosquitto {
     let child = try box.start(["/usr/sbin/mosquitto", "-c", config])
     try wait(for: "the broker") {
       guard !child.hasEnded else { throw Failure("mosquitto ended: \(child.errors)") }
-      return Self.isOpen(port)
+      return address.isOpen
     }
-    self.child = child
+    starts.append(child)
   }
 
   /// Ends the broker, which saves what it keeps if it has persistence.
-  func end() throws { try child?.terminate() }
+  func end() throws { try starts.last?.terminate() }
 
-  func kill() { child?.kill() }
+  func kill() { starts.last?.kill() }
+
+  /// Waits until the broker has taken the subscriptions of a bridge that connects in `connecting`.
+  ///
+  /// The bridge logs its connection before it subscribes. A new session gets no message from before
+  /// its subscription.
+  ///
+  /// - Parameter refused: how many subscriptions the broker refuses.
+  func subscribes<Result>(
+    _ box: Box, refused: Int = 0, _ connecting: () throws -> Result
+  ) throws -> Result {
+    let rules = box.text("mqtt.conf")
+    guard let name = rules.firstMatch(of: #/(?m)^client-id = (.+)$/#)?.1 else {
+      throw Failure("no client-id in \(rules)")
+    }
+    // A fleet has a subscription of its own.
+    let wanted = rules.matches(of: #/(?m)^(subscribe|fleet) = /#).count - refused
+    // The broker logs the client, the quality of service and the topic filter.
+    func taken() -> Int {
+      let log = starts.map(\.errors).joined()
+      return log.count(of: ": \(name) 0 ") + log.count(of: ": \(name) 1 ")
+    }
+    let before = taken()
+    let result = try connecting()
+    try wait(for: "\(wanted) subscriptions of \(name)") { taken() - before >= wanted }
+    return result
+  }
 
   /// Publishes a message with QoS 1, and waits for the broker's answer.
   func publish(_ topic: String, _ payload: String, _ options: [String] = []) throws {
@@ -70,39 +107,6 @@ final class Mosquitto {
     guard child.status == 0 else { throw Failure("mosquitto_pub: \(child.errors)") }
   }
 
-  private static func address(_ port: Int) -> sockaddr_in {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = in_port_t(port).bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    return address
-  }
-
-  private static func isOpen(_ port: Int) -> Bool {
-    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    defer { close(socket) }
-    var address = address(port)
-    return withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-      }
-    }
-  }
-
-  private static func freePort() throws -> Int {
-    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    defer { close(socket) }
-    var address = address(0)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    return try withUnsafeMutablePointer(to: &address) { pointer in
-      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        guard bind(socket, $0, size) == 0, getsockname(socket, $0, &size) == 0 else {
-          throw Failure("no free port: errno \(errno)")
-        }
-      }
-      return Int(in_port_t(bigEndian: pointer.pointee.sin_port))
-    }
-  }
 }
 
 extension Box {
@@ -123,11 +127,16 @@ extension Box {
       environment: environment)
   }
 
-  /// Starts a bridge, and waits until the broker has a session for it.
-  func connectedBridge(_ build: String = Build.host) throws -> Child {
-    let bridge = try bridge(build)
-    try bridge.line("connected to the broker", in: .errors)
-    return bridge
+  /// Starts a bridge, and waits until the broker has taken its subscriptions.
+  func bridge(
+    to broker: Mosquitto, _ build: String = Build.host, environment: [String: String] = [:],
+    refused: Int = 0
+  ) throws -> Child {
+    try broker.subscribes(self, refused: refused) {
+      let bridge = try bridge(build, environment: environment)
+      try bridge.line("connected to the broker", in: .errors)
+      return bridge
+    }
   }
 
   /// The notifications in `new/`, in the order of their files.

@@ -15,7 +15,8 @@ import Testing
     let requests = try server.requests()
     #expect(requests.count == Self.count)
     #expect(requests.allSatisfy { $0["accepted"] as? Bool == true })
-    #expect(Set(requests.map { $0["token"] as! String }).count == Self.count)
+    let tokens: [String] = try requests.map { try $0.member("token") }
+    #expect(Set(tokens).count == Self.count)
     #expect(try server.events("open").count == 1)
   }
 
@@ -97,11 +98,11 @@ import Testing
     #expect(try server.child.terminate() == 0, "\(server.child.errors)")
     try expectAll(run, server, in: box)
     for request in try server.requests() {
-      let headers = request["headers"] as! [String: String]
+      let headers: [String: String] = try request.member("headers")
       #expect(headers["apns-topic"] == "com.example.tinypush")
       let bearer = headers["authorization"]
       #expect((bearer?.hasPrefix("bearer ") ?? false) == (identity == .token))
-      let never = request["never"] as! [String]
+      let never: [String] = try request.member("never")
       #expect(never.contains("authorization") == (identity == .token))
     }
   }

@@ -12,15 +12,16 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
-    let sent = try box.send(["Tank low", "--token", Self.one, "--wait"])
+    let sent = try box.send(["Tank low", "--token", Self.one, "--wait=1h"])
     #expect(sent.status == 0)
     #expect(sent.output.wholeMatch(of: /\d{10}\.\d{9}\.\d+\.wait\n/) != nil)
     #expect(sent.errors == "")
-    let many = try box.send(["-", "--wait"], input: (2...500).map { line($0) }.joined())
+    let many = try box.send(["-", "--wait=1h"], input: (2...500).map { line($0) }.joined())
     #expect(many.status == 0, "\(many.errors)")
     #expect(box.names(in: "new") == [])
     #expect(box.names(in: "tmp") == [])
     #expect(try agent.terminate() == 0)
+    try gateway.readsAll(from: agent)
     try #expect(gateway.alerts(in: box).count == 500)
   }
 
@@ -28,8 +29,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
-    let agent = try box.agent(gateway, ["settle=300ms", "payload-limit=64"])
-    let sent = try box.send(["x", "--token", Self.one, "--token", token(2), "--wait"])
+    let agent = try box.agent(gateway, ["settle=1h", "payload-limit=64"])
+    let sent = try box.send(["x", "--token", Self.one, "--token", token(2), "--wait=1h"])
     #expect(sent.status == 65)
     #expect(sent.output != "")
     #expect(
@@ -41,8 +42,14 @@ import Testing
         """)
     // The agent may have other settings than the sender.
     let long = String(repeating: "x", count: 100)
-    let large = try box.send(["-", "--wait"], input: line(3) + line(4, long) + line(5, long))
-    #expect(large.status == 65)
+    let large = try box.start(
+      box.sending(["-", "--wait=1h"]), input: line(3) + line(4, long) + line(5, long))
+    let name = try large.line(".")
+    try gateway.accepts("Tank low")
+    try wait(for: "both records") { try box.failures(name).count == 2 }
+    // The answer to the barrier of a stop decides about the first line.
+    #expect(try agent.terminate() == 0)
+    #expect(try large.wait() == 65)
     for number in [2, 3] {
       #expect(
         large.errors.split(separator: "\n").contains {
@@ -51,7 +58,6 @@ import Testing
         })
     }
     #expect(large.errors.count(of: "tinypush send") == 2)
-    #expect(try agent.terminate() == 0)
   }
 
   @Test func `send --wait prints 20 of many refusals and counts them all`() throws {
@@ -59,7 +65,7 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms", "payload-limit=16"])
-    let sent = try box.send(["-", "--wait"], input: (1...500).map { line($0) }.joined())
+    let sent = try box.send(["-", "--wait=1h"], input: (1...500).map { line($0) }.joined())
     #expect(sent.status == 65)
     #expect(sent.errors.count(of: "tinypush send: not sent: the payload has 28 bytes") == 20)
     #expect(
@@ -95,7 +101,7 @@ import Testing
   private func waiting(_ box: Box, _ notice: Notice, _ arguments: [String] = []) throws -> (
     child: Child, name: String
   ) {
-    var command = try box.sending(["x", "--token", Self.one, "--wait=60s"] + arguments)
+    var command = try box.sending(["x", "--token", Self.one, "--wait=1h"] + arguments)
     if notice == .polling {
       try #require(geteuid() == 0, "needs root")
       command =
@@ -110,11 +116,14 @@ import Testing
 
   /// Appends lines to a file's receipt, as the agent does.
   private func appendReceipt(_ box: Box, _ name: String, _ lines: String...) throws {
-    let receipt = try FileHandle(
-      forWritingTo: URL(filePath: "\(box.spool)/tmp/\(name).receipt"))
-    try receipt.seekToEnd()
-    for line in lines { try receipt.write(contentsOf: Data((line + "\n").utf8)) }
-    try receipt.close()
+    let receipt = open("\(box.spool)/tmp/\(name).receipt", O_WRONLY | O_APPEND | O_CLOEXEC)
+    guard receipt >= 0 else { throw Failure("\(name).receipt: errno \(errno)") }
+    defer { close(receipt) }
+    for line in lines {
+      guard write(receipt, line + "\n", line.utf8.count + 1) == line.utf8.count + 1 else {
+        throw Failure("\(name).receipt: errno \(errno)")
+      }
+    }
   }
 
   @Test(arguments: Notice.allCases)
@@ -197,12 +206,13 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
-    let later = try box.send(["later", "--token", Self.one, "--not-before", "2d", "--wait"])
+    let later = try box.send(["later", "--token", Self.one, "--not-before", "2d", "--wait=1h"])
     #expect(later.status == 75)
     #expect(later.errors.contains("is due in "))
     #expect(box.names(in: "later").count == 1)
-    let soon = try box.send(["soon", "--token", Self.one, "--not-before", "2s", "--wait"])
+    let soon = try box.send(["soon", "--token", Self.one, "--not-before", "2s", "--wait=1h"])
     #expect(soon.status == 0, "\(soon.errors)")
+    try gateway.accepts("soon")
     try #expect(gateway.alerts(in: box) == ["soon"])
     #expect(try agent.terminate() == 0)
   }
@@ -247,24 +257,27 @@ import Testing
     try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
-    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=1h"])
     try agent.line("connected to", in: .errors)
     func send(_ arguments: String..., input: String? = nil) throws -> Child {
-      try box.run(
+      try box.start(
         member(box, groups: "--groups=65534", arguments), input: input)
     }
-    let good = try send("x", "--token", Self.one, "--wait")
-    #expect(good.status == 0, "\(good.errors)")
-    let stream = try send("-", "--wait", input: line(3))
-    #expect(stream.status == 0, "\(stream.errors)")
-    let bad = try send("x", "--token", token(2), "--wait")
-    #expect(bad.status == 65)
+    let good = try send("x", "--token", Self.one, "--wait=1h")
+    try gateway.accepts("x")
+    let stream = try send("-", "--wait=1h", input: line(3))
+    try gateway.accepts("Tank low")
+    // The answer to this one proves that those before it arrived.
+    let bad = try send("x", "--token", token(2), "--wait=1h")
+    #expect(try bad.wait() == 65)
+    #expect(try good.wait() == 0, "\(good.errors)")
+    #expect(try stream.wait() == 0, "\(stream.errors)")
     #expect(bad.errors.contains("not delivered: the gateway refused it: "))
     try #expect(gateway.alerts(in: box) == ["x", "Tank low"])
     #expect(try agent.terminate() == 0)
     // A member can tell that no agent runs, although the lock file belongs to the agent.
     let none = try send("x", "--token", Self.one, "--wait=0")
-    #expect(none.status == 75)
+    #expect(try none.wait() == 75)
     #expect(none.errors.contains("; no agent is running: "))
   }
 

@@ -6,22 +6,12 @@ import Testing
   private static let names = ["tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http"]
   private static let builds = ["amd64", "arm64", "armhf", Build.recent]
 
-  /// Makes a package of a build in the box's directory of this name.
-  private func package(
-    _ name: String, _ build: String, in box: Box, as directory: String = "packages"
-  ) throws -> String {
-    let made = try box.run(
-      [Build.package + "/board/deb", name, build, "\(box.path)/\(directory)"])
-    guard made.status == 0 else { throw Failure(made.errors) }
-    return made.output.trimmingCharacters(in: .newlines)
-  }
-
   @Test(arguments: names, builds)
   func `a package built twice is the same byte for byte`(name: String, build: String) throws {
     let box = try Box()
     defer { box.end() }
-    let first = try package(name, build, in: box)
-    let second = try package(name, build, in: box, as: "again")
+    let first = try Packages.file(name, build)
+    let second = try Packages.make(name, build, in: box.path, box)
     #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
   }
 
@@ -29,9 +19,11 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let files = try Self.names.flatMap { name in
-      try Self.builds.map { try package(name, $0, in: box) }
+      try Self.builds.map { try Packages.file(name, $0) }
     }
-    let lintian = try box.run(["lintian", "--fail-on", "error,warning", "--allow-root"] + files)
+    let lintian = try box.run(
+      ["lintian", "--fail-on", "error,warning", "--allow-root"] + files,
+      environment: ["TMPDIR": box.path])
     #expect(lintian.status == 0)
     #expect(lintian.output == "")
   }
@@ -51,7 +43,7 @@ import Testing
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let file = try package(name, build, in: box)
+    let file = try Packages.file(name, build)
     try box.run(["dpkg-deb", "--extract", file, box.path + "/tree"])
     let program = "\(box.path)/tree/usr/bin/\(name)"
     let needed = try box.run(["readelf", "--dynamic", program]).output
@@ -74,20 +66,21 @@ import Testing
     let listed = try box.run(["dpkg-deb", "--contents", file]).output
     // The name follows the rights, the owner, the size, the date and the time. A link's target
     // follows the name.
-    return Set(listed.split(separator: "\n").map { String($0.split(separator: " ")[5]) })
+    return try Set(
+      listed.split(separator: "\n").map { try String($0.split(separator: " ").at(5)) })
   }
 
   /// The manual pages of the program, as the package installs them.
   private func pages() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: Build.package + "/board/man")
       .filter { page in Self.names.dropFirst().allSatisfy { !page.hasPrefix($0) } }
-      .map { "usr/share/man/man\($0.last!)/\($0).gz" }
+      .map { "usr/share/man/man\($0.suffix(1))/\($0).gz" }
   }
 
   @Test func `the package contains all files of the program`() throws {
     let box = try Box()
     defer { box.end() }
-    let file = try package("tinypush", Build.host, in: box)
+    let file = try Packages.file("tinypush")
     let files = try list(file, in: box)
     for name in [
       "usr/share/tinypush/tinypush.conf", "etc/tinypush/recipients/", "usr/bin/tinypush",
@@ -113,21 +106,21 @@ import Testing
   @Test func `the sandbox is in a separate package`() throws {
     let box = try Box()
     defer { box.end() }
-    let files = try list(package("tinypush-sandbox", Build.host, in: box), in: box)
+    let files = try list(Packages.file("tinypush-sandbox"), in: box)
       .filter { !$0.hasSuffix("/") }
     let expected: Set = [
       "./usr/bin/tinypush-sandbox", "./usr/share/doc/tinypush-sandbox/changelog.gz",
       "./usr/share/doc/tinypush-sandbox/copyright", "./usr/share/man/man1/tinypush-sandbox.1.gz",
     ]
     #expect(Set(files) == expected)
-    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    let others = try list(Packages.file("tinypush"), in: box)
     #expect(others.isDisjoint(with: expected))
   }
 
   @Test func `the service for HTTP is in a separate package`() throws {
     let box = try Box()
     defer { box.end() }
-    let files = try list(package("tinypush-http", Build.host, in: box), in: box)
+    let files = try list(Packages.file("tinypush-http"), in: box)
       .filter { !$0.hasSuffix("/") }
     let expected: Set = [
       "./usr/bin/tinypush-http", "./usr/share/doc/tinypush-http/changelog.gz",
@@ -137,14 +130,14 @@ import Testing
       "./usr/share/bash-completion/completions/tinypush-http",
     ]
     #expect(Set(files) == expected)
-    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    let others = try list(Packages.file("tinypush"), in: box)
     #expect(others.isDisjoint(with: expected))
   }
 
   @Test func `the bridge is in a separate package`() throws {
     let box = try Box()
     defer { box.end() }
-    let files = try list(package("tinypush-mqtt", Build.host, in: box), in: box)
+    let files = try list(Packages.file("tinypush-mqtt"), in: box)
       .filter { !$0.hasSuffix("/") }
     let expected: Set = [
       "./usr/bin/tinypush-mqtt", "./usr/share/doc/tinypush-mqtt/changelog.gz",
@@ -157,7 +150,7 @@ import Testing
       "./usr/share/bash-completion/completions/tinypush-mqtt",
     ]
     #expect(Set(files) == expected)
-    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    let others = try list(Packages.file("tinypush"), in: box)
     #expect(others.isDisjoint(with: expected))
   }
 
@@ -222,10 +215,10 @@ import Testing
       let text = try String(
         contentsOfFile: "\(Build.package)/board/systemd/\(unit)", encoding: .utf8)
       let start = try #require(text.range(of: "# Restrictions")).lowerBound
-      return text[start...].components(separatedBy: "\n\n")[0]
+      return try text[start...].components(separatedBy: "\n\n").at(0)
         .trimmingCharacters(in: .newlines)
     }
     #expect(Set(restrictions).count == 1)
-    #expect(restrictions[0].contains("SystemCallFilter="))
+    #expect(try restrictions.at(0).contains("SystemCallFilter="))
   }
 }

@@ -107,9 +107,9 @@ private struct Record {
       bytes.dropFirst(index).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
     inode = word(8)
-    changed = Int64(word(16))
-    size = Int64(word(24))
-    offset = Int64(word(32))
+    changed = Int64(bitPattern: word(16))
+    size = Int64(bitPattern: word(24))
+    offset = Int64(bitPattern: word(32))
   }
 
   var bytes: Data {

@@ -141,7 +141,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
-    let demo = try box.run([Build.package + "/board/demo", program])
+    let demo = try box.run([Build.package + "/board/demo", program, box.path + "/demo"])
     #expect(demo.status == 0, "\(demo.errors)")
     try expect(Readme.block("The phone is offline"), in: demo.output)
   }
@@ -158,13 +158,13 @@ import Testing
     .replacing("tinypush sandbox  ", with: "tinypush sandbox --port 0 --feedback-port 0 ")
     .split(separator: "\n").map(String.init)
     try #require(lines.count > 3)
-    let sandbox = try box.start(["sh", "-c", "exec " + lines[0]])
+    let sandbox = try box.start(["sh", "-c", "exec " + lines.at(0)])
     _ = try sandbox.line("ready")
-    _ = try box.start(["sh", "-c", "exec " + lines[1]])
+    _ = try box.start(["sh", "-c", "exec " + lines.at(1)])
     let file = try Readme.block("cd /var/spool/tinypush")
       .replacing("/var/spool/tinypush", with: "tinypush-sandbox/spool")
     let script =
-      try lines[2...].joined(separator: "\n") + "\n" + Readme.block("tinypush send ") + file
+      try lines.dropFirst(2).joined(separator: "\n") + "\n" + Readme.block("tinypush send ") + file
     let done = try box.run(["sh", "-ec", script])
     try #require(done.status == 0, "\(done.errors)")
     for text in ["Tank low", "Cuve vide", "Level 42", "Gate open", "Door open"] {
@@ -229,6 +229,7 @@ import Testing
 
     let asked = try run(Readme.block("name="), on: board, in: box)
     try expect(Readme.block("accepted"), in: asked.output)
+    try board.shows("Pump started")
     let texts = try board.sandbox.events("delivered").compactMap { $0["text"] as? String }
     #expect(
       texts.sorted() == [
@@ -248,7 +249,7 @@ import Testing
     let start = try #require(block.firstRange(of: "systemctl start tinypush-mqtt\n"))
     let installed = try box.run(["sh", "-ec", "apt() { :; }\n" + block[..<start.lowerBound]])
     try #require(installed.status == 0, "\(installed.errors)")
-    let bridge = try box.connectedBridge()
+    let bridge = try box.bridge(to: broker)
     defer { bridge.kill() }
     let sent = try box.run([
       "sh", "-ec",

@@ -13,7 +13,7 @@ enum Recipe {
       guard lines.count > 2, lines[1] == ".Bd -literal", recipes[lines[0]] == nil,
         let end = lines.firstIndex(of: ".Ed")
       else { throw Failure("\(page): recipe \(lines[0])") }
-      let text = lines[2..<end].joined(separator: "\n") + "\n"
+      let text = lines[..<end].dropFirst(2).joined(separator: "\n") + "\n"
       // `\e` is the only escape in recipes.
       let plain = text.replacing("\\e", with: "\u{0}")
       guard !plain.contains("\\"), !plain.contains("\n."), !plain.contains("\n'") else {

@@ -87,11 +87,16 @@ import Testing
     try board.start("tinypush")
     try board.write(Recipe.text("cron"), to: "etc/cron.d/alerts")
     let cron = ["python3", Build.tools + "/cronjob.py", "/etc/cron.d/alerts"]
-    let alive = try board.run(cron + ["1"])
-    #expect(alive.status == 0)
-    // Without output, cron mails nothing.
-    #expect(alive.output + alive.errors == "")
-    let today = try box.run(["date", "+%F"]).output.trimmingCharacters(in: .newlines)
+    var today = ""
+    let date = { try box.run(["date", "+%F"]).output.trimmingCharacters(in: .newlines) }
+    // At midnight the job runs twice.
+    repeat {
+      today = try date()
+      let alive = try board.run(cron + ["1"])
+      #expect(alive.status == 0)
+      // Without output, cron mails nothing.
+      #expect(alive.output + alive.errors == "")
+    } while try date() != today
     try board.shows("Alive on \(today)")
     // The backup program does not exist here: status 127.
     #expect(try board.run(cron + ["2"]).status == 0)
@@ -264,7 +269,7 @@ import Testing
     #expect(recipe.contains("broker = localhost\n"))
     try box.write(
       recipe.replacing("localhost", with: "127.0.0.1:\(broker.port)"), to: "mqtt.conf")
-    let bridge = try box.connectedBridge()
+    let bridge = try box.bridge()
     try wait(for: "the device") { try broker.retained(below: "homeassistant").count == 1 }
     #expect(try bridge.terminate() == 0)
   }
@@ -426,7 +431,7 @@ import Testing
       #expect(url.hasPrefix("http://localhost:8077/"))
       let answer = try service.post(
         json: #"{"alerts": [{"status": "firing", "labels": {"alertname": "Disk"}}]}"#,
-        to: URL(string: url)!.path)
+        to: #require(URL(string: url)).path)
       #expect(try service.notifications(answer).first?["to"] as? [String] == ["family"])
     }
   }
@@ -501,11 +506,7 @@ import Testing
     let phone = try board.sandbox.token(box, "token", "phone")
     let family = "etc/tinypush/recipients/family"
     try board.write("# posted\n", to: family)
-    // This port was free a moment ago.
-    let port = try box.run([
-      "python3", "-c",
-      "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])",
-    ]).output.trimmingCharacters(in: .newlines)
+    let port = try box.port().number
     let receiver = try Recipe.text("token-receiver")
     #expect(receiver.contains(" 8300)"))
     try board.install(receiver.replacing(" 8300)", with: " \(port))"), as: "token-receiver")
@@ -577,7 +578,7 @@ import Testing
     let lines = done.output.split(separator: "\n")
     #expect(lines.first?.split(separator: " ") == ["tmpfs", "16M"])
     if geteuid() == 0 {
-      #expect(lines[1...2] == ["2750 tinypush tinypush", "3770 tinypush tinypush"])
+      #expect(lines.dropFirst().prefix(2) == ["2750 tinypush tinypush", "3770 tinypush tinypush"])
     }
     #expect(lines.contains("74"))
     #expect(done.errors.contains("No space left on device"))

@@ -12,15 +12,18 @@ struct Sandbox {
   var http2Config: String { directory + "/tinypush.conf" }
 
   /// - Parameter hasDevices: whether tokens belong to devices; if not, any token is valid.
-  init(in box: Box, _ arguments: [String] = [], hasDevices: Bool = false) throws {
+  init(
+    in box: Box, _ arguments: [String] = [], hasDevices: Bool = false,
+    environment: [String: String] = [:]
+  ) throws {
     directory = box.path + "/sandbox"
     child = try box.start(
       Build.command(Build.host)
         + ["sandbox", "--json", "--dir", directory, "--port", "0"]
-        + (hasDevices ? [] : ["--any-token"]) + arguments)
-    let first = try objects(child.line(#""event":"listening""#))[0]
-    gateway = first["gateway"] as! Int
-    feedback = first["feedback"] as! Int
+        + (hasDevices ? [] : ["--any-token"]) + arguments, environment: environment)
+    let first = try objects(child.line(#""event":"listening""#)).at(0)
+    gateway = try first.member("gateway")
+    feedback = try first.member("feedback")
   }
 
   /// Starts a provider that sends these frames.
@@ -62,7 +65,8 @@ struct Sandbox {
     var rest = client.output.dropFirst("connected\n".count).dropLast()
     var tuples: [(time: Int, token: String)] = []
     while !rest.isEmpty {
-      tuples.append((Int(rest.prefix(8), radix: 16)!, String(rest.dropFirst(12).prefix(64))))
+      guard let time = Int(rest.prefix(8), radix: 16) else { throw Failure(client.output) }
+      tuples.append((time, String(rest.dropFirst(12).prefix(64))))
       rest = rest.dropFirst(76)
     }
     return tuples
@@ -70,7 +74,7 @@ struct Sandbox {
 
   /// Returns the events of these names in order, each as `EVENT DEVICE IDENTIFIER`.
   func story(_ events: String...) throws -> [String] {
-    try objects(child.output).compactMap { line in
+    try objects(soFar: child.output).compactMap { line in
       guard let event = line["event"] as? String, events.contains(event) else { return nil }
       let identifier = line["identifier"] as? Int
       return "\(event) \(line["device"] ?? "")" + (identifier.map { " \($0)" } ?? "")
@@ -79,6 +83,6 @@ struct Sandbox {
 
   /// Returns the sandbox's events of this name.
   func events(_ event: String) throws -> [[String: Any]] {
-    try objects(child.output).filter { $0["event"] as? String == event }
+    try objects(soFar: child.output).filter { $0["event"] as? String == event }
   }
 }

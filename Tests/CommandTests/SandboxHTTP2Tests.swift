@@ -103,7 +103,8 @@ import Testing
     let delivered = try sandbox.events("delivered").count
     let isKept = try left(box, in: "new").count == 1
     let isFailed = try left(box, in: "failed").count == 1
-    let phone = String(box.text("sandbox/recipients/default").split(separator: "\n").last!)
+    let phone = String(
+      try #require(box.text("sandbox/recipients/default").split(separator: "\n").last))
     let list = try box.tinypush("token", "list", "--config", sandbox.http2Config)
     let isGone = list.output.contains(phone)
     let found: Outcome? =
@@ -126,7 +127,7 @@ import Testing
     }
     try #expect(sandbox.events("refused").map { $0["reason"] as? String } == ["Unregistered"])
     let token = try sandbox.token(box, "reregister", "phone")
-    let listed = try objects(sandbox.device(box, "list", "--json").output)[0]
+    let listed = try objects(sandbox.device(box, "list", "--json").output).at(0)
     let registered = try #require(listed["registered"] as? Int)
     try box.write(
       #"{"token":"\#(token)","registered":\#(registered),"payload":{"aps":{"alert":"Back"}}}"#,

@@ -378,7 +378,7 @@ import Testing
     let lines = read.output.split(separator: "\n")
     #expect(lines.first == "listening connected accepted refused discarded closed stopped")
     try #expect(
-      objects(String(lines[1])).first! as NSDictionary == objects(odd).first! as NSDictionary)
+      objects(String(lines.at(1))).at(0) as NSDictionary == objects(odd).at(0) as NSDictionary)
   }
 
   @Test func `a second start keeps certificates and settings and updates the ports`() throws {

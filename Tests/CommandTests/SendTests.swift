@@ -116,13 +116,14 @@ import Testing
     #expect(sent.errors == "")
     let names = box.names(in: "new")
     try #require(names.count == 1)
-    #expect(sent.output == names[0] + "\n")
-    #expect(names[0].wholeMatch(of: /\d{10}\.\d{9}\.\d+/) != nil)
+    let name = try names.at(0)
+    #expect(sent.output == name + "\n")
+    #expect(name.wholeMatch(of: /\d{10}\.\d{9}\.\d+/) != nil)
     #expect(box.names(in: "tmp") == [])
-    let text = box.text("spool/new/\(names[0])")
+    let text = box.text("spool/new/\(name)")
     let queued = try #require(objects(text.replacing("\n", with: " ")).first) as NSDictionary
-    #expect(try queued == objects(row.result).first! as NSDictionary, "\(text)")
-    let checked = try box.tinypush("check", box.spool + "/new/" + names[0])
+    #expect(try queued == objects(row.result).at(0) as NSDictionary, "\(text)")
+    let checked = try box.tinypush("check", box.spool + "/new/" + name)
     #expect(checked.status == 0, "\(checked.output)")
   }
 
@@ -143,7 +144,7 @@ import Testing
     #expect(sent.status == 0, "\(sent.errors)")
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
     _ = try box.send(words)
-    #expect(sent.output == box.text("spool/new/" + box.names(in: "new")[0]))
+    #expect(try sent.output == box.text("spool/new/" + box.names(in: "new").at(0)))
     let refused = try box.send(["x", "--token", "1", "--dry-run"])
     #expect(refused.status == 65)
     // --dry-run needs no spool.
@@ -180,7 +181,7 @@ import Testing
     ])
     let after = Int(Date().timeIntervalSince1970)
     #expect(sent.status == 0, "\(sent.errors)")
-    let queued = try objects(box.text("spool/new/" + box.names(in: "new")[0]))[0]
+    let queued = try objects(box.text("spool/new/" + box.names(in: "new").at(0))).at(0)
     for (key, seconds) in [("not-before", 7200), ("expiration", 86_400), ("registered", 0)] {
       let date = try #require(queued[key] as? Int)
       #expect((before + seconds...after + seconds).contains(date), "\(key)")
@@ -410,9 +411,9 @@ import Testing
     let input = line(1, "first") + " \n" + bare + line(2, "second") + line(3, "third").dropLast()
     let sent = try box.send(["-"], input: input)
     #expect(sent.status == 0, "\(sent.errors)")
-    let names = box.names(in: "new")
-    #expect(sent.output == names[0] + "\n")
-    #expect(box.text("spool/new/\(names[0])") == input)
+    let name = try box.names(in: "new").at(0)
+    #expect(sent.output == name + "\n")
+    #expect(box.text("spool/new/\(name)") == input)
     #expect(box.names(in: "new").count == 1)
     #expect(box.names(in: "tmp") == [])
     try box.write(token(4) + "\n", to: "recipients/default")
@@ -476,6 +477,13 @@ import Testing
     let writer = try pipe.open()
     let first = Data((1...500).map { line($0) }.joined().utf8)
     try writer.write(contentsOf: first)
+    try wait(for: "the sender to have read all") {
+      var unread: Int32 = 0
+      guard ioctl(writer.fileDescriptor, UInt(FIONREAD), &unread) == 0 else {
+        throw Failure("FIONREAD: errno \(errno)")
+      }
+      return unread == 0 && sender.isAsleep
+    }
     let peak = try peakKB(sender)
     for _ in 2...100 { try writer.write(contentsOf: first) }
     #expect(try peakKB(sender) - peak <= 64, "for 7 MB of input")
@@ -491,7 +499,7 @@ import Testing
   private func peakKB(_ child: Child) throws -> Int {
     let status = try String(contentsOfFile: "/proc/\(child.id)/status", encoding: .utf8)
     let peak = try #require(status.firstMatch(of: /VmHWM:\s+(\d+) kB/))
-    return Int(peak.1)!
+    return try number(peak.1)
   }
 
   // MARK: - Interruptions
@@ -541,7 +549,7 @@ import Testing
     defer { box.end() }
     let sent = try box.run(Self.withoutProc(box.sending(["x", "--token", Self.one])))
     #expect(sent.status == 0, "\(sent.errors)")
-    #expect(sent.output == box.names(in: "new")[0] + "\n")
+    #expect(try sent.output == box.names(in: "new").at(0) + "\n")
     #expect(box.names(in: "tmp") == [])
   }
 
@@ -624,7 +632,11 @@ struct NamedPipe {
 
   /// Opens the pipe for writing, once the process has opened it for reading.
   func open() throws -> FileHandle {
-    guard let handle = FileHandle(forWritingAtPath: path) else { throw Failure(path) }
-    return handle
+    // A write to a process that has ended is to fail, not to end the tests.
+    signal(SIGPIPE, SIG_IGN)
+    let pipe = try openPipe(path)
+    // A write waits for room.
+    guard fcntl(pipe, F_SETFL, 0) == 0 else { throw Failure("\(path): errno \(errno)") }
+    return FileHandle(fileDescriptor: pipe, closeOnDealloc: true)
   }
 }

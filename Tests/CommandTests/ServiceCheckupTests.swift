@@ -113,10 +113,15 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "silent"])
-    let checkup = try check(box, gateway.port, .token, ["connect-timeout=2s"])
-    #expect(checkup["gateway.answer"].message == "no answer to a request within 2 s")
-    #expect(checkup["gateway.answer"].state == "error")
-    #expect(checkup.status == 69)
+    // The setting also limits the handshake, for which a busy machine may need longer.
+    var checkup: Checkup?
+    try wait(for: "a handshake within 2 s") {
+      checkup = try check(box, gateway.port, .token, ["connect-timeout=2s"])
+      return checkup?["gateway.handshake"].state == "ok"
+    }
+    #expect(checkup?["gateway.answer"].message == "no answer to a request within 2 s")
+    #expect(checkup?["gateway.answer"].state == "error")
+    #expect(checkup?.status == 69)
   }
 
   @Test(arguments: [
@@ -152,7 +157,7 @@ import Testing
     _ = try check(box, gateway.port, .token)
     _ = try check(box, gateway.port, .token)
     let tokens = try gateway.requests().map {
-      ($0["headers"] as! [String: String])["authorization"]!
+      try #require($0.member("headers", as: [String: String].self)["authorization"])
     }
     #expect(tokens.count == 2)
     #expect(Set(tokens).count == 1)

@@ -34,6 +34,8 @@ import Testing
     gateway.child.kill()
     try manager.receives("STATUS=cannot connect")
     for _ in 1...3 { try manager.receives("WATCHDOG=1") }
+    // The agent would wait for a manager that leaves ten messages unread.
+    manager.close()
     #expect(try agent.terminate() == 0)
   }
 
@@ -49,8 +51,9 @@ import Testing
     try manager.receives("STATUS=connected")
     try box.drop(line(1, "hello"), as: "hello")
     try gateway.accepts("hello")
-    #expect(try agent.terminate() == 0)
+    agent.signal(SIGTERM)
     try manager.receives("STOPPING=1\n")
+    #expect(try agent.wait() == 0)
     #expect(!manager.received.contains("WATCHDOG=1"))
   }
 
@@ -183,29 +186,27 @@ import Testing
 final class NotifySocket {
   let environment: [String: String]
   private(set) var received: [String] = []
-  private let descriptor: Int32
+  private var descriptor: Int32
 
   init(in box: Box) throws {
     let path = box.path + "/notify"
     environment = ["NOTIFY_SOCKET": path]
-    descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    let isBound = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-      }
-    }
-    try #require(isBound)
+    descriptor = makeSocket(AF_UNIX, SOCK_DGRAM)
+    try #require(call(bind, descriptor, socketAddress(path)))
   }
 
-  deinit { close(descriptor) }
+  deinit { close() }
+
+  /// Ends the socket: nobody waits for it to take more messages.
+  func close() {
+    Foundation.close(descriptor)
+    descriptor = -1
+  }
 
   /// Waits for the next message and returns it.
   func next() throws -> String {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, 60_000) == 1 else { throw Failure("no message in 60 s") }
+    try wait(for: "a message to the service manager") { poll(&ready, 1, 0) == 1 }
     var bytes = [UInt8](repeating: 0, count: 2048)
     let count = recv(descriptor, &bytes, bytes.count, 0)
     let message = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)

@@ -37,6 +37,7 @@ import Testing
         "not sent: the token has been suppressed since 2026-01-02T03:04:05Z (by hand)"),
       "\(sent.errors)")
     #expect(sent.errors.hasSuffix("(token \(Self.one))\n"))
+    try gateway.accepts("y")
     #expect(try agent.terminate() == 0)
     #expect(
       agent.errors.contains(" to 00000000 not sent: the token has been suppressed since "),
@@ -63,7 +64,7 @@ import Testing
     defer { box.end() }
     func sender(_ text: String, _ arguments: String...) throws -> (child: Child, name: String) {
       let child = try box.start(
-        box.sending([text, "--token", Self.one, "--wait=60s"] + arguments))
+        box.sending([text, "--token", Self.one, "--wait=1h"] + arguments))
       return (child, try child.line("."))
     }
     let expiration = Int(Date().timeIntervalSince1970) + 1
@@ -87,6 +88,7 @@ import Testing
       #expect(sender.child.errors.hasPrefix("tinypush send: \(words)"), "\(sender.child.errors)")
     }
     try #expect(new.child.wait() == 0, "\(new.child.errors)")
+    try gateway.accepts("new")
     try #expect(gateway.alerts(in: box) == ["new"])
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("\(expired.name) to 00000000 not sent: it expired"))
@@ -158,7 +160,7 @@ import Testing
     let lines = agent.errors.split(separator: "\n").compactMap {
       $0.firstMatch(of: /many(?::(\d+))? to 00000000 (not )?delivered/)
     }
-    #expect(lines.map { Int($0.output.1 ?? "1")! }.sorted() == Array(1...2000))
+    #expect(try lines.map { try number($0.output.1 ?? "1") }.sorted() == Array(1...2000))
     #expect(lines.filter { $0.output.2 != nil }.map { $0.output.1 } == ["700"])
   }
 

@@ -19,28 +19,26 @@ import Testing
     var accepted: [String]
   }
 
-  private func send(
-    _ way: Way, _ script: [String], _ settings: [String] = [], expecting status: Int32
-  ) throws -> Aftermath {
+  private func send(_ way: Way, _ script: [String], expecting status: Int32) throws -> Aftermath {
     let box = try Box()
     defer { box.end() }
     for number in 1...3 { try box.drop(line(number, "\(number)"), as: "\(number)") }
     let gateway = try Gateway(in: box, script)
     let page = "status=" + box.path + "/page"
-    let agent: Child
-    let settings = [page, "settle=300ms"] + settings
-    switch way {
-    case .once:
-      agent = try box.deliver(gateway, settings)
-      #expect(agent.status == status, "\(agent.errors)")
-    case .service:
-      agent = try box.agent(gateway, settings)
-      try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
-      #expect(try agent.terminate() == 0)
+    // The time of `settle` passes only while nothing else can happen.
+    let clocks = try Clocks(in: box, [.awake])
+    let command =
+      try Build.command(Build.host) + ["run"] + (way == .once ? ["--once"] : [])
+      + box.settings(gateway.port, [page, "settle=1h"])
+    let agent = try box.start(command, environment: clocks.environment)
+    try clocks.pass(3601, for: agent, and: gateway.child) {
+      way == .once ? agent.hasEnded : box.names(in: "new").isEmpty
     }
+    if way == .service { agent.signal(SIGTERM) }
+    #expect(try agent.wait() == (way == .once ? status : 0), "\(agent.errors)")
     #expect(box.names(in: "new") == [])
     try gateway.readsAll()
-    let shown = try objects(box.tinypush("status", "--json", "-o", page).output)[0]
+    let shown = try objects(box.tinypush("status", "--json", "-o", page).output).at(0)
     #expect(box.names(in: "failed") == (status == 65 ? ["2"] : []))
     return Aftermath(
       log: agent.errors, failure: try box.failures("2").first,

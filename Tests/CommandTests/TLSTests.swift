@@ -160,7 +160,7 @@ import Testing
           peer.close()
       """,
     ])
-    let port = Int(try server.line("listening ").dropFirst("listening ".count))!
+    let port = try number(server.line("listening ").dropFirst("listening ".count))
     let agent = try box.start(Build.command(Build.host) + ["run"] + box.settings(port))
     try agent.line("does not speak TLS: its first bytes are \"220 m\"", in: .errors)
     #expect(try agent.terminate() == 0)
@@ -272,7 +272,7 @@ import Testing
     for map in maps.split(separator: "\n") {
       guard let range = map.firstMatch(of: /^([0-9a-f]+)-([0-9a-f]+) r/),
         let start = UInt64(range.1, radix: 16), let end = UInt64(range.2, radix: 16),
-        start < Int64.max
+        start < end, end < Int64.max
       else { continue }
       try memory.seek(toOffset: start)
       // Some mappings of the kernel cannot be read.

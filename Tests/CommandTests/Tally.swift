@@ -35,7 +35,7 @@ struct Totals {
       let found = log.firstMatch(
         of: /(\d+) delivered \(\d+ proved\), (\d+) failed, (\d+) repeated, 0 expired, \d+ s/)
     else { throw Failure("no closing line in: \(log)") }
-    (delivered, failed, repeated) = (Int(found.1)!, Int(found.2)!, Int(found.3)!)
+    (delivered, failed, repeated) = try (number(found.1), number(found.2), number(found.3))
   }
 }
 

@@ -36,7 +36,7 @@ import Testing
   private func lastFrame(_ text: String) throws -> String {
     let frames = text.split(separator: "\u{1B}[?2026h\u{1B}[H")
     return shown(
-      String(try #require(frames.last).split(separator: "\u{1B}[J", maxSplits: 1)[0]))
+      String(try #require(frames.last).split(separator: "\u{1B}[J", maxSplits: 1).at(0)))
   }
 
   private func fits(_ text: String, _ columns: Int) {
@@ -73,13 +73,15 @@ import Testing
     fits(said, columns)
     let lines = said.split(separator: "\n").map(String.init)
     try #require(lines.count == 6, "\(said)")
-    #expect(lines[0].contains("NAME") && lines[0].hasPrefix("     AGE   SIZE   COUNT  NAME"))
-    #expect(lines[1].contains(#/ 2026[^ ]*….*json  /#) || columns < 60, "\(lines[1])")
+    #expect(try lines.at(0).hasPrefix("     AGE   SIZE   COUNT  NAME"))
+    let dated = try lines.at(1)
+    #expect(dated.contains(#/ 2026[^ ]*….*json  /#) || columns < 60, "\(dated)")
     if columns == 80 {
-      #expect(lines[1].contains(" 20261123T0035…-0001.json  "), "\(lines[1])")
-      #expect(lines[2].contains("  short                     no agent is running: start t…"))
+      #expect(dated.contains(" 20261123T0035…-0001.json  "), "\(dated)")
+      #expect(
+        try lines.at(2).contains("  short                     no agent is running: start t…"))
     }
-    #expect(lines[4].hasSuffix("…"), "\(lines[4])")
+    #expect(try lines.at(4).hasSuffix("…"), "\(lines)")
     // Output to a pipe is not cut.
     let whole = try box.tinypush("queue", "-o", "spool=" + box.spool).output
     #expect(whole.contains(long))
@@ -119,7 +121,7 @@ import Testing
 
   /// Starts an agent and fills each part of its status page.
   private func agent(_ box: Box, _ gateway: Gateway) throws -> Child {
-    let agent = try box.agent(gateway, ["status=\(box.path)/page", "settle=60s"])
+    let agent = try box.agent(gateway, ["status=\(box.path)/page", "settle=1h"])
     for number in 1...40 { try box.drop(line(number), as: "\(number)") }
     let later = #""token":"\#(token(1))","not-before":4000000000}"#
     try box.drop(#"{"payload":{"aps":{"alert":"x"}},"# + later, as: "later")
@@ -237,10 +239,11 @@ import Testing
     #expect(checked.contains("\u{1B}") == hasColours)
     let excerpt = shown(checked).split(separator: "\n").filter { $0.hasPrefix("  ") }
     try #require(excerpt.count == 2, "\(checked)")
-    #expect(excerpt[0].hasPrefix("  ...") && excerpt[0].hasSuffix("..."), "\(excerpt)")
+    let (cut, marks) = try (excerpt.at(0), excerpt.at(1))
+    #expect(cut.hasPrefix("  ...") && cut.hasSuffix("..."), "\(excerpt)")
     // The caret stands under the wrong value.
-    let caret = try #require(excerpt[1].firstIndex(of: "^")).utf16Offset(in: excerpt[1])
-    #expect(excerpt[0].dropFirst(caret).hasPrefix("\"3\""), "\(excerpt)")
+    let caret = try #require(marks.firstIndex(of: "^")).utf16Offset(in: marks)
+    #expect(cut.dropFirst(caret).hasPrefix("\"3\""), "\(excerpt)")
     let setUp = try terminal(
       box, 80, on: environment,
       ["check", "-o", "spool=" + box.spool, "-o", "certificate=/nowhere", "-o", "key=/nowhere"],

@@ -63,9 +63,9 @@ import Testing
       #expect(try agent.terminate() == 0)
       #expect(reports(box).count == count, "\(reports(box))")
     }
-    #expect(reports(box)[0].hasPrefix("began certificate: the push certificate ends in "))
-    #expect(reports(box)[0].hasSuffix(": renew it"))
-    #expect(reports(box)[1].hasPrefix("over certificate: "))
+    #expect(try reports(box).at(0).hasPrefix("began certificate: the push certificate ends in "))
+    #expect(try reports(box).at(0).hasSuffix(": renew it"))
+    #expect(try reports(box).at(1).hasPrefix("over certificate: "))
   }
 
   @Test func `on-trouble reports at once that the service refuses the credentials`() throws {

@@ -7,8 +7,6 @@ import Testing
     #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"# + "\n"
   }
 
-  private var now: Int { Int(Date().timeIntervalSince1970) }
-
   @Test(arguments: Build.all)
   func `the agent reads recipients files for each file and sends each language its text`(
     build: String
@@ -44,22 +42,32 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
+    let clocks = try Clocks(in: box, [.wall])
+    let now = Int(Date().timeIntervalSince1970)
     let due = now + 4
+    try clocks.set(.wall, to: now)
     try box.drop(
       notification("later", #""token":"\#(token(1))","not-before":\#(due)"#)
         + notification("never", #""token":"\#(token(1))","not-before":4000000000"#)
         + notification("now", #""token":"\#(token(1))""#), as: "a")
-    let first = try box.deliver(gateway)
+    let first = try box.run(
+      Build.command(Build.host) + ["run", "--once"] + box.settings(gateway.port),
+      environment: clocks.environment)
     #expect(first.status == 0, "\(first.errors)")
     #expect(box.names(in: "new") == [])
     let waiting = box.names(in: "later")
     #expect(waiting.count == 2)
     #expect(waiting.first?.hasPrefix("\(due).") == true)
     #expect(waiting.allSatisfy { $0.hasSuffix(".a") })
-    let agent = try box.agent(gateway)
+    let agent = try box.agent(gateway, environment: clocks.environment)
+    try agent.line("connected to", in: .errors)
+    try wait(for: "the agent to wait") { agent.isAsleep }
+    #expect(box.names(in: "later") == waiting)
+    try #expect(gateway.alerts(in: box) == ["now"])
+    try clocks.set(.wall, to: due)
+    try clocks.announceChange()
     try wait(for: "the alert") { try gateway.alerts(in: box) == ["now", "later"] }
-    #expect(now >= due)
-    #expect(box.names(in: "later") == [waiting[1]])
+    #expect(try box.names(in: "later") == [waiting.at(1)])
     agent.kill()
   }
 

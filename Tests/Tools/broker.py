@@ -3,15 +3,17 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
+from port import Port
+
 WAIT_SECONDS = 300
 # The settings with which Mosquitto keeps all messages for a client that is away.
 KEEPING = "persistence true", "max_queued_messages 0"
+LOGGED = "error", "warning", "notice", "information", "subscribe"
 
 
 class Failed(Exception):
@@ -58,12 +60,12 @@ class Broker:
     """Mosquitto, which can end and start again at the same port."""
 
     def __init__(self, home, *settings):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.place = Port()
+        self.port = self.place.number
         self.directory = Path(tempfile.mkdtemp(prefix="broker-", dir=home))
         self.log = self.directory / "log"
         config = [f"listener {self.port} 127.0.0.1", "allow_anonymous true", f"persistence_location {self.directory}/",
-                  "user root", *settings]
+                  "user root", *(f"log_type {one}" for one in LOGGED), *settings]
         (self.directory / "mosquitto.conf").write_text("\n".join(config) + "\n")
         self.start()
 
@@ -75,8 +77,7 @@ class Broker:
         def answers():
             if self.process.poll() is not None:
                 raise Failed(f"mosquitto ended: {self.log.read_text()[-600:]}")
-            with socket.socket() as one:
-                return one.connect_ex(("127.0.0.1", self.port)) == 0
+            return self.place.is_open()
         until(answers, "the broker")
 
     def publish(self, texts):
@@ -88,10 +89,25 @@ class Broker:
             publisher.publish(texts[begin:begin + 50_000])
             publisher.finish()
 
-    def session(self, name, topics, seconds):
-        """Makes a session with a subscription that nobody reads."""
-        subprocess.run(["mosquitto_sub", "-V", "5", "-p", str(self.port), "-i", name, "-x", str(seconds), "-c", "-q", "1",
-                        "-t", topics, "-E"], check=True)
+    def subscribes(self, name, topics, connect):
+        """Calls `connect`, and waits until the broker has taken a client's subscription: a new session
+        gets no message from before that. Returns what `connect` returns."""
+        def count():
+            return self.log.read_text().count(f": {name} 1 {topics}\n")
+
+        before = count()
+        result = connect()
+        until(lambda: count() > before, f"the subscription of {name}")
+        return result
+
+    def sleeper(self, name, topics, seconds):
+        """Returns a client with a subscription that reads no message. Its session ends some seconds
+        after the client."""
+        words = ["mosquitto_sub", "-V", "5", "-p", self.port, "-i", name, "-x", seconds, "-c", "-q", "1", "-t", topics,
+                 "-k", 65535]
+        process = self.subscribes(name, topics, lambda: start(words, subprocess.DEVNULL))
+        process.send_signal(signal.SIGSTOP)
+        return process
 
 
 class Publisher:
@@ -106,7 +122,7 @@ class Publisher:
 
     def finish(self):
         self.process.stdin.close()
-        if self.process.wait(WAIT_SECONDS):
+        if self.process.wait():
             self.log.seek(0)
             raise Failed(f"mosquitto_pub: {self.log.read().decode()}")
         started.pop(self.process.pid, None)

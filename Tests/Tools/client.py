@@ -19,14 +19,13 @@ def main():
     for name in ("certificate", "key", "ca"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--seconds", type=float, default=60, help="the longest silence (60)")
     parser.add_argument("--cut", type=int, metavar="BYTES", help="the most bytes in a record")
     parser.add_argument("--leave-after", type=int, metavar="BYTES", help="resets after so many bytes from the other side")
     parser.add_argument("words", nargs="*", metavar="HEX|@FILE")
     given = parser.parse_args()
     tls = ssl.create_default_context(cafile=given.ca)
     tls.load_cert_chain(given.certificate, given.key)
-    with socket.create_connection(("127.0.0.1", given.port), given.seconds) as raw:
+    with socket.create_connection(("127.0.0.1", given.port)) as raw:
         with tls.wrap_socket(raw, server_hostname="localhost", suppress_ragged_eofs=False) as stream:
             print("connected", flush=True)
             for word in given.words:

@@ -4,11 +4,11 @@ machine.
 
     connectproxy.py --record DIR [--login USER:PASSWORD] [--answer TEXT [--piece BYTES] | --endless | --silent | --close]
 
-Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM or after
---seconds. DIR/events has a JSON line for each request. --login requires this user and password, by
-the scheme Basic. --answer sends other bytes as the answer, with escapes such as \\r and \\n, in
-pieces of --piece bytes; it connects if they begin with a status 2xx. --endless sends headers
-without an end, --silent sends nothing, and --close closes the connection.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM. DIR/events has
+a JSON line for each request. --login requires this user and password, by the scheme Basic. --answer
+sends other bytes as the answer, with escapes such as \\r and \\n, in pieces of --piece bytes; it
+connects if they begin with a status 2xx. --endless sends headers without an end, --silent sends
+nothing, and --close closes the connection.
 """
 import argparse
 import base64
@@ -59,7 +59,6 @@ class Proxy:
                 pass
 
     def attend(self, near):
-        near.settimeout(self.given.seconds)
         near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         head = b""
         while not head.endswith(b"\r\n\r\n"):
@@ -124,11 +123,8 @@ def main():
     parser.add_argument("--endless", action="store_true")
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--close", action="store_true")
-    parser.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
     given = parser.parse_args()
-    for number in signal.SIGTERM, signal.SIGALRM:
-        signal.signal(number, lambda *_: sys.exit(0))
-    signal.setitimer(signal.ITIMER_REAL, given.seconds)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     Proxy(given).run()
 
 

@@ -93,8 +93,7 @@ class Conversation:
             if self.scripted and self.accepted == self.given.stall_after:
                 self.keep("discarded", rest)
                 self.gateway.note(self.number, "stall", accepted=self.accepted)
-                time.sleep(self.given.seconds)
-                return True
+                self.gateway.stall()
             if self.scripted and self.accepted == self.given.close_after:
                 self.keep("discarded", rest)
                 self.gateway.note(self.number, "cut", accepted=self.accepted)
@@ -153,7 +152,7 @@ class Conversation:
                 time.sleep(max(0, end - time.monotonic()))
                 break
             self.discard(piece)
-        self.stream.settimeout(self.given.seconds)
+        self.stream.settimeout(None)
 
 
 def arguments():

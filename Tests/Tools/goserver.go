@@ -1,13 +1,13 @@
 // An independent server: Go's net/http, which answers every valid notification with 200.
 //
 //	go run goserver.go -certificate PEM -key PEM -ca PEM -record DIR
-//	                   [-signing-key-public PEM] [-seconds N]
+//	                   [-signing-key-public PEM]
 //
-// Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
-// standard input is a pipe that closes, or after -seconds. It requires a client certificate of the
-// authority; with -signing-key-public, it verifies a provider token in each request instead.
-// DIR/requests has a JSON line for each request, written before the answer, as http2gateway.py
-// writes them, and DIR/events has one for each connection.
+// Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, or when its
+// standard input is a pipe that closes. It requires a client certificate of the authority; with
+// -signing-key-public, it verifies a provider token in each request instead. DIR/requests has a
+// JSON line for each request, written before the answer, as http2gateway.py writes them, and
+// DIR/events has one for each connection.
 package main
 
 import (
@@ -170,7 +170,6 @@ func main() {
 	authority := flag.String("ca", "", "PEM")
 	record := flag.String("record", "", "directory")
 	signer := flag.String("signing-key-public", "", "PEM")
-	seconds := flag.Float64("seconds", 600, "the longest run (600)")
 	flag.Parse()
 	log.SetFlags(0)
 
@@ -199,9 +198,5 @@ func main() {
 	fmt.Printf("listening %d\n", listener.Addr().(*net.TCPAddr).Port)
 	go func() { must(server.ServeTLS(listener, *certificate, *key)) }()
 	go endWithStdin()
-	select {
-	case <-ends:
-	case <-time.After(time.Duration(*seconds * float64(time.Second))):
-		log.Fatal("goserver: time is up")
-	}
+	<-ends
 }

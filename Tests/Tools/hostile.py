@@ -329,7 +329,6 @@ class Conversation:
         self.frames = collections.Counter()
         self.unsent = b""
         self.is_closed = False
-        self.end = time.monotonic() + self.given.seconds
 
     def run(self):
         begin = time.monotonic()
@@ -360,8 +359,8 @@ class Conversation:
                           took=round(time.monotonic() - begin, 3))
 
     def pump(self, until):
-        """Writes and reads until `until` is true, the client has closed, or time is up."""
-        while not self.is_closed and not until() and (left := self.end - time.monotonic()) > 0:
+        """Writes and reads until `until` is true, or the client has closed."""
+        while not self.is_closed and not until():
             waits_to_read, waits_to_write = True, False
             if self.unsent:
                 try:
@@ -376,8 +375,7 @@ class Conversation:
             if not self.unsent or waits_to_write:
                 if until() or self.is_closed:
                     return
-                select.select([] if self.given.deaf else [self.stream], [self.stream] if waits_to_write else [], [],
-                              min(left, 1))
+                select.select([] if self.given.deaf else [self.stream], [self.stream] if waits_to_write else [], [], 1)
 
     def read(self):
         try:

@@ -35,7 +35,7 @@ class Client:
         tls.set_alpn_protocols(["h2"])
         if given.certificate:
             tls.load_cert_chain(given.certificate, given.key)
-        raw = socket.create_connection(("127.0.0.1", given.port), given.seconds)
+        raw = socket.create_connection(("127.0.0.1", given.port))
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.stream = tls.wrap_socket(raw, server_hostname="localhost")
         self.connection = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="latin-1"))
@@ -46,7 +46,7 @@ class Client:
         self.answered = self.pongs = 0
         self.allowed = given.streams if given.greedy else 1  # until the server's settings come
         self.goaway = None
-        self.end = time.monotonic() + given.seconds
+        self.end = given.seconds and time.monotonic() + given.seconds
 
     def headers(self, number):
         given = self.given
@@ -112,10 +112,11 @@ class Client:
             self.stream.sendall(self.connection.data_to_send())
             if not self.asked and (self.goaway or self.next is None) and self.pongs >= self.given.ping:
                 return "done"
-            left = self.end - time.monotonic()
-            if left <= 0:
-                return "time"
-            self.stream.settimeout(left)
+            if self.end:
+                left = self.end - time.monotonic()
+                if left <= 0:
+                    return "time"
+                self.stream.settimeout(left)
             try:
                 piece = self.stream.recv(65536)
             except TimeoutError:
@@ -140,7 +141,7 @@ def main():
     parser.add_argument("--ping", type=int, default=0, metavar="N", help="sends N PING frames and awaits the acknowledgements")
     parser.add_argument("--payload", metavar="JSON")
     parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="replaces a header; empty: leaves it out")
-    parser.add_argument("--seconds", type=float, default=30, help="the longest run (30)")
+    parser.add_argument("--seconds", type=float, help="the longest run")
     given = parser.parse_args()
     client = Client(given)
     try:

@@ -371,7 +371,7 @@ class Conversation:
         self.send_unsent()
 
     def send_unsent(self, everything=False):
-        self.stream.settimeout(self.given.seconds)
+        self.stream.settimeout(None)
         while self.unsent and (everything or self.unsent[0][0] <= time.monotonic()):
             self.stream.sendall(self.unsent.popleft()[1])
 
@@ -380,13 +380,10 @@ class Conversation:
         due = min((queue[0][0] for queue in (self.timers, self.unsent) if queue), default=None)
         if due is None and (idle := next((one for name, one in self.faults.items() if name.startswith("idle-")), None)):
             return self.read_while_alive(idle)
-        wait = self.given.seconds if due is None else max(0.0001, due - time.monotonic())
-        self.stream.settimeout(wait)
+        self.stream.settimeout(None if due is None else max(0.0001, due - time.monotonic()))
         try:
             return self.stream.recv(65536)
         except TimeoutError:
-            if due is None:
-                raise
             return None
 
     def read_while_alive(self, idle):
@@ -632,8 +629,7 @@ class Conversation:
         self.without_answer(request, answer, fault.value == "accepted")
         self.flush()
         self.gateway.note(self.number, "stall", accepted=self.accepted)
-        time.sleep(self.given.seconds)
-        raise Over
+        self.gateway.stall()
 
     def _refuse(self, fault, request, answer, shapes):
         self.without_answer(request, answer, False)

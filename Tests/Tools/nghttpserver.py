@@ -2,11 +2,11 @@
 """An independent server: Debian's nghttpd, which answers every POST with 200 and with the posted
 bytes.
 
-    nghttpserver.py --certificate PEM --key PEM --record DIR [--optional] [--streams N] [--seconds N]
+    nghttpserver.py --certificate PEM --key PEM --record DIR [--optional] [--streams N]
 
-Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
-standard input is a pipe that closes, or after --seconds. It requires a client certificate from any
-issuer; with --optional it requires none. DIR/frames is nghttpd's log of frames. At the end,
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, or when its
+standard input is a pipe that closes. It requires a client certificate from any issuer; with
+--optional it requires none. DIR/frames is nghttpd's log of frames. At the end,
 DIR/requests has a JSON line for each request, as http2gateway.py writes them but without the
 payload, and DIR/events has one for each connection.
 """
@@ -14,7 +14,6 @@ import argparse
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,25 +21,18 @@ import time
 from pathlib import Path
 
 import peer
+import port
 
 RECEIVED = re.compile(r"\[id=(\d+)\] \[ *([0-9.]+)\] recv \(stream_id=(\d+)(, sensitive)?\) (:?[^:]+): (.*)")
 ANSWERED = re.compile(r"\[id=(\d+)\] \[ *[0-9.]+\] send HEADERS frame <.*stream_id=(\d+)>")
 STATUS = re.compile(r" +:status: (\d+)")
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def wait_for(port, process):
-    while process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            time.sleep(0.01)
-    raise OSError("nghttpd did not start")
+def wait_for(place, process):
+    while not place.is_open():
+        if process.poll() is not None:
+            raise OSError("nghttpd did not start")
+        time.sleep(0.01)
 
 
 def write_requests(record):
@@ -76,9 +68,8 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--optional", action="store_true")
     parser.add_argument("--streams", type=int, default=500)
-    parser.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
     given = parser.parse_args()
-    record, port = Path(given.record), free_port()
+    record, place = Path(given.record), port.Port()
     record.mkdir(parents=True, exist_ok=True)
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
@@ -87,15 +78,15 @@ def main():
         words.append("--verify-client")
     with open(record / "frames", "w") as frames:
         process = subprocess.Popen(
-            ["timeout", str(given.seconds + 5), "nghttpd", *words, f"--max-concurrent-streams={given.streams}",
-             str(port), given.key, given.certificate], stdin=subprocess.DEVNULL, stdout=frames, stderr=frames,
+            ["nghttpd", *words, f"--max-concurrent-streams={given.streams}", str(place.number), given.key,
+             given.certificate],
+            stdin=subprocess.DEVNULL, stdout=frames, stderr=frames,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, ends))
     try:
-        wait_for(port, process)
-        print(f"listening {port}", flush=True)
+        wait_for(place, process)
+        print(f"listening {place.number}", flush=True)
         threading.Thread(target=peer.end_with_stdin, daemon=True).start()
-        if signal.sigtimedwait(ends, given.seconds) is None:
-            sys.exit("nghttpserver: time is up")
+        signal.sigwait(ends)
     finally:
         process.terminate()
         process.wait()

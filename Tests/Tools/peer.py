@@ -1,7 +1,7 @@
 """The base of gateway.py, http2gateway.py, feedback.py and hostile.py: a TLS server on 127.0.0.1.
 
-A server prints "listening PORT" once it is ready, and ends at SIGTERM or after --seconds. It
-requires a client certificate. DIR/events has a JSON line for each event.
+A server prints "listening PORT" once it is ready, and ends at SIGTERM, or after --seconds if they
+are given. It requires a client certificate. DIR/events has a JSON line for each event.
 """
 import argparse
 import json
@@ -60,7 +60,6 @@ class Peer:
     def connection(self, number, raw):
         given = self.given
         try:
-            raw.settimeout(given.seconds)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if given.hang and self.is_scripted(number):
                 self.note(number, "hang")
@@ -87,6 +86,11 @@ class Peer:
         finally:
             raw.close()
             self.note(number, "closed")
+
+    @staticmethod
+    def stall():
+        """Never returns."""
+        threading.Event().wait()
 
     def babble(self, number, stream):
         """Sends zeros at SIGUSR1, and notes whether the peer left some unread, so that its close is
@@ -139,7 +143,7 @@ def parser(description):
     for name in ("certificate", "key", "ca", "record"):
         made.add_argument(f"--{name}", required=True)
     made.add_argument("--port", type=int, default=0)
-    made.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
+    made.add_argument("--seconds", type=float, default=600, help="the longest run")
     made.add_argument("--tls", choices=("1.2", "1.3"), help="only this TLS version")
     made.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
     made.add_argument("--alpn", metavar="NAME", help="the application protocol")
@@ -173,7 +177,9 @@ def run(make, name, heeds_stdin=False):
         threading.Thread(target=peer.serve, args=(listener,), daemon=True).start()
         if heeds_stdin:
             threading.Thread(target=end_with_stdin, daemon=True).start()
-        if signal.sigtimedwait(ends, peer.given.seconds) is None:
+        if peer.given.seconds is None:
+            signal.sigwait(ends)
+        elif signal.sigtimedwait(ends, peer.given.seconds) is None:
             sys.exit(f"{name}: time is up")
     except (OSError, ValueError) as error:
         sys.exit(f"{name}: {error}")

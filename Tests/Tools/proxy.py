@@ -2,10 +2,10 @@
 """A TCP proxy on this machine that simulates a long distance: it delays everything by half a round
 trip.
 
-    proxy.py --to PORT [--port N] [--round-trip 100ms] [--held BYTES] [--seconds N]
+    proxy.py --to PORT [--port N] [--round-trip 100ms] [--held BYTES]
 
 Prints "listening PORT" once it is ready. Listens only on 127.0.0.1 and connects to nothing else.
-Ends at SIGTERM or after --seconds.
+Ends at SIGTERM.
 
 Bytes keep their order and their distance in time. The end of a direction is delayed like bytes: a
 FIN comes after them as a FIN, so the other direction stays open; a reset comes as a reset, which
@@ -145,13 +145,12 @@ class Proxy:
         self.listener.setblocking(False)
         self.selector.register(self.listener, selectors.EVENT_READ)
         self.connections = {}  # connection -> when to call it again
-        self.end = time.monotonic() + given.seconds
 
     def run(self):
         print(f"listening {self.listener.getsockname()[1]}", flush=True)
-        while (now := time.monotonic()) < self.end:
-            due = min([self.end] + [when for when in self.connections.values() if when is not None])
-            ready = {key.data for key, _ in self.selector.select(max(0, due - now))}
+        while True:
+            due = min((when for when in self.connections.values() if when is not None), default=None)
+            ready = {key.data for key, _ in self.selector.select(None if due is None else max(0, due - time.monotonic()))}
             now = time.monotonic()
             if None in ready:
                 self.accept()
@@ -160,7 +159,6 @@ class Proxy:
                     self.connections[connection] = connection.turn(now, self.selector)
                 if connection.sockets is None:
                     del self.connections[connection]
-        sys.exit("proxy: time is up")
 
     def accept(self):
         near, _ = self.listener.accept()
@@ -194,7 +192,6 @@ def main():
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--round-trip", type=duration, default=0.1, metavar="TIME", help="the round trip (100ms)")
     parser.add_argument("--held", type=int, default=1 << 20, metavar="BYTES", help="the most bytes on the way in one direction (1 MB)")
-    parser.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     Proxy(given).run()

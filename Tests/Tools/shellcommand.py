@@ -22,9 +22,9 @@ def main(path, name, *words):
     data = dict(word.split("=", 1) for word in words)
     rendered = environment.from_string(arguments.strip()).render(data)
     if rendered == arguments:
-        done = subprocess.run(command, shell=True, timeout=60)
+        done = subprocess.run(command, shell=True)
     else:
-        done = subprocess.run([program, *shlex.split(rendered)], timeout=60)
+        done = subprocess.run([program, *shlex.split(rendered)])
     sys.exit(done.returncode)
 
 

@@ -150,7 +150,8 @@ class Proxy:
         print(f"listening {self.listener.getsockname()[1]}", flush=True)
         while True:
             due = min((when for when in self.connections.values() if when is not None), default=None)
-            ready = {key.data for key, _ in self.selector.select(None if due is None else max(0, due - time.monotonic()))}
+            wait = None if due is None else max(0, due - time.monotonic())
+            ready = {key.data for key, _ in self.selector.select(wait)}
             now = time.monotonic()
             if None in ready:
                 self.accept()

@@ -142,6 +142,7 @@ struct Bridge: ~Copyable {
       }
       send(at: now)
       if let quietAt, quietAt <= now { break }
+      if isStopping { break }
       sleep()
     }
     // Nothing may follow this packet. What was not acknowledged, the broker sends again.

@@ -240,6 +240,11 @@ int cmbed_write(cmbed_session *session, const void *bytes, size_t count) {
   while (session->broken == 0 && session->queue == NULL && session->recorded < count) {
     int result = mbedtls_ssl_write(&session->ssl, (const unsigned char *)bytes + session->recorded,
                                    count - session->recorded);
+    /* A read has taken the ticket's record, and mbedTLS takes the ticket now. */
+    if (is_ticket(result)) {
+      cmbed_resumption_keep(session);
+      continue;
+    }
     if (result < 0) return cmbed_explain(session, result);
     session->recorded += (size_t)result;
   }

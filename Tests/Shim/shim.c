@@ -380,6 +380,29 @@ static void test_resumption(int version) {
   cmbed_resumption_free(resumption);
 }
 
+/* One read takes a record with a ticket, and the ticket waits for the next read. A write may come first. */
+static void test_write_before_ticket(int version) {
+  pair pair = {0};
+  anonymous = version == 3;
+  cmbed_resumption *resumption = cmbed_resumption_new();
+  for (int count = 0; count < 2; count++) {
+    connect_pair(&pair, version, resumption);
+    CHECK(cmbed_resumed(pair.client) == (count > 0));
+    char byte;
+    CHECK(cmbed_read(pair.client, &byte, 1) == CMBED_WANT_READ);
+    received_count = 0;
+    if (cmbed_write(pair.client, sent, 1000) != 1000) fail(__LINE__, cmbed_session_text(pair.client));
+    receive(&pair);
+    check_received(1000);
+    CHECK(cmbed_write(pair.server, "x", 1) == 1);
+    CHECK(read_what_came(pair.client, pair.ends[0], &byte, 1) == 1 && byte == 'x');
+    disconnect(&pair);
+  }
+  anonymous = 0;
+  cmbed_server_free(pair.acceptor);
+  cmbed_resumption_free(resumption);
+}
+
 /* Connects a client that offers `alpn` and sends the certificate `name`, if any. Returns the
    server's result, and what it knows of the client. */
 static int meet(int version, cmbed_server *acceptor, const char *alpn, const char *name, int *kind, char *topic) {
@@ -766,6 +789,7 @@ static const struct {
   {"one read takes a limited number of bytes", test_share, 3},
   {"empty records do not end the connection", test_empty, 3},
   {"a client resumes a session", test_resumption, 3},
+  {"a client writes before it has taken a ticket", test_write_before_ticket, 3},
   {"a client that offers the ALPN protocol needs no certificate, but may not send a bad one", test_excused, 3},
   {"a connection fails in the middle of a batch", test_broken, 3},
   {"the text for each refused certificate says what to do", test_refusals, 3},

@@ -111,15 +111,3 @@ import Testing
     try #expect(box.failures("e-text").map { $0["line"] as? Int } == [1])
   }
 }
-
-extension Peer {
-  /// Waits until the peer has read every connection of this agent to its end.
-  ///
-  /// The peer may still have to note that a connection is open when the agent has ended.
-  func readsAll(from agent: Child) throws {
-    try wait(for: "the gateway to note every connection") {
-      try events("open").count >= agent.errors.count(of: "connected to")
-    }
-    try readsAll()
-  }
-}

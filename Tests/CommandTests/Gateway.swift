@@ -111,6 +111,16 @@ class Peer {
       try connections("open").isSubset(of: connections("closed"))
     }
   }
+
+  /// Waits until the peer has read every connection of an agent to its end.
+  ///
+  /// The peer may still have to note that a connection is open when the agent has ended.
+  func readsAll(from agent: Child) throws {
+    try wait(for: "the gateway to note every connection") {
+      try events("open").count >= agent.errors.count(of: "connected to")
+    }
+    try readsAll()
+  }
 }
 
 final class FeedbackService: Peer {

@@ -4,7 +4,7 @@
     feedback.py --certificate PEM --key PEM --ca PEM --record DIR [--tuples N --seed S | --file FILE | --endless] [script]
 
 Prints "listening PORT" once it is ready. Listens only on 127.0.0.1, requires a client certificate,
-and ends at SIGTERM or after --seconds. DIR/N.sent has the bytes sent on connection N; of an endless
+and ends at SIGTERM. DIR/N.sent has the bytes sent on connection N; of an endless
 list, only the event has their number. DIR/events has a JSON line for each event. "taken" is noted
 once the peer's program has read everything from its socket. A reset comes after that, so it
 discards nothing.

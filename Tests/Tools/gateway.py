@@ -4,7 +4,7 @@
     gateway.py --certificate PEM --key PEM --ca PEM --record DIR [script]
 
 Prints "listening PORT" once it is ready. Listens only on 127.0.0.1, requires a client certificate,
-and ends at SIGTERM or after --seconds. DIR gets these files for connection N: N.stream, all
+and ends at SIGTERM. DIR gets these files for connection N: N.stream, all
 received bytes; N.accepted, the frames that count as delivered; N.refused, the frame that an error
 response named; N.discarded, everything after it. DIR/events has a JSON line for each event.
 

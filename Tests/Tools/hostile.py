@@ -6,7 +6,7 @@ sends.
     hostile.py --list
 
 Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
-standard input is a pipe that closes, or after --seconds. It attacks a connection until the client
+standard input is a pipe that closes. It attacks a connection until the client
 closes it or --megabytes are sent; then it only reads. DIR/events has a JSON line for each event:
 open; attack; goaway, with the client's reason; end, with bytes sent and received, received frames
 by type, requests, whether the client closed, and seconds.

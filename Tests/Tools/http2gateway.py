@@ -4,7 +4,7 @@
     http2gateway.py --certificate PEM --key PEM --ca PEM --record DIR [option...] [--fault FAULT...] [--answer ANSWER...]
 
 Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
-standard input is a pipe that closes, or after --seconds. It requires a client certificate; with
+standard input is a pipe that closes. It requires a client certificate; with
 --signing-key-public, a certificate or a provider token; with --trusting, neither. Needs Debian's
 python3-h2 and python3-cryptography, hence Debian's Python.
 

@@ -1,7 +1,6 @@
 """The base of gateway.py, http2gateway.py, feedback.py and hostile.py: a TLS server on 127.0.0.1.
 
-A server prints "listening PORT" once it is ready, and ends at SIGTERM, or after --seconds if they
-are given. It requires a client certificate. DIR/events has a JSON line for each event.
+A server prints "listening PORT" once it is ready, and ends at SIGTERM. It requires a client certificate. DIR/events has a JSON line for each event.
 """
 import argparse
 import json
@@ -143,7 +142,6 @@ def parser(description):
     for name in ("certificate", "key", "ca", "record"):
         made.add_argument(f"--{name}", required=True)
     made.add_argument("--port", type=int, default=0)
-    made.add_argument("--seconds", type=float, default=600, help="the longest run")
     made.add_argument("--tls", choices=("1.2", "1.3"), help="only this TLS version")
     made.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
     made.add_argument("--alpn", metavar="NAME", help="the application protocol")
@@ -177,9 +175,6 @@ def run(make, name, heeds_stdin=False):
         threading.Thread(target=peer.serve, args=(listener,), daemon=True).start()
         if heeds_stdin:
             threading.Thread(target=end_with_stdin, daemon=True).start()
-        if peer.given.seconds is None:
-            signal.sigwait(ends)
-        elif signal.sigtimedwait(ends, peer.given.seconds) is None:
-            sys.exit(f"{name}: time is up")
+        signal.sigwait(ends)
     except (OSError, ValueError) as error:
         sys.exit(f"{name}: {error}")

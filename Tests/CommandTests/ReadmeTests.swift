@@ -44,7 +44,7 @@ import Testing
     #expect(packages.count > 1)
     for package in packages { #expect(package.1 == version) }
     let changes = try String(contentsOfFile: Build.package + "/CHANGELOG.md", encoding: .utf8)
-    let newest = try #require(changes.firstMatch(of: #/(?m)^## ([^,]+), \d{4}-\d\d-\d\d$/#))
+    let newest = try #require(changes.firstMatch(of: #/(?m)^## ([^,\n]+), \d{4}-\d\d-\d\d$/#))
     #expect(newest.1 == version)
   }
 

@@ -8,15 +8,15 @@ import Testing
 private let environment = ProcessInfo.processInfo.environment
 
 @Test func `no fault loses a notification over the binary protocol`() async {
-  await run(way: .binary, seeds: 10)
+  await run(way: .binary, seeds: 4)
 }
 
 @Test func `no fault loses a notification with answers in any order`() async {
-  await run(way: .scattered, seeds: 10)
+  await run(way: .scattered, seeds: 4)
 }
 
 @Test func `no fault loses a notification over HTTP/2`() async {
-  await run(way: .http2, seeds: 10)
+  await run(way: .http2, seeds: 4)
 }
 
 /// Seeds of two former bugs.

@@ -107,7 +107,9 @@ final class Child {
   private func takeStatus(_ options: Int32) -> Bool {
     if ended != nil { return true }
     var status: Int32 = 0
-    guard waitpid(id, &status, options) == id else { return false }
+    var found: pid_t
+    repeat { found = waitpid(id, &status, options) } while found < 0 && errno == EINTR
+    guard found == id else { return false }
     let signal = status & 0x7F
     ended = signal == 0 ? status >> 8 & 0xFF : 128 + signal
     return true

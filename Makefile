@@ -6,7 +6,7 @@
 #   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
 #   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: files that need only glibc 2.34;
 #                              without tinypush-http, whose library libmicrohttpd needs GnuTLS
-# `board/run NAME ...` runs any build on this machine. The unstripped programs are in .build-NAME/TRIPLE/release.
+# `board/run NAME ...` runs any build on this machine. The unstripped programs are below .build-NAME.
 
 HOST := $(shell dpkg --print-architecture 2>/dev/null)
 ARCH ?= $(HOST)

@@ -227,11 +227,11 @@ $(patsubst %,build/%/tinypush,$(filter-out $(HOST),$(BOARDS))): build/%/tinypush
 # linked from the Swift code of the board's build. For Debian 13 the C code is compiled again, with the headers there.
 c_sources := $(wildcard Sources/C*/*.c)
 .build-debian13-%/objects: $(c_sources) $(wildcard Sources/C*/*.h Sources/C*/include/*.h) | build/debian13-%/root
-	@mkdir -p $@
+	@rm -rf $@ $@.part && mkdir -p $@.part
 	@for source in $(c_sources); do \
 	  clang $(c_flags) --sysroot=build/debian13-$*/root -fPIC -flto=full -fomit-frame-pointer -D_FORTIFY_SOURCE=2 \
-	    -I $${source%/*}/include -c -o $@/$$(basename $${source%/*})-$${source##*/}.o $$source || exit; done
-	@touch $@
+	    -I $${source%/*}/include -c -o $@.part/$$(basename $${source%/*})-$${source##*/}.o $$source || exit; done
+	@mv $@.part $@
 
 define variant
 @echo 'Linking $@'

@@ -24,7 +24,13 @@ final class Box {
       child.kill()
       if let crash = child.crash { Issue.record("\(crash)") }
     }
-    try? FileManager.default.removeItem(atPath: path)
+    do {
+      // A command of `on-trouble` has a process group of its own, and may still write.
+      try wait(for: "programs that write below \(path)") {
+        try? FileManager.default.removeItem(atPath: path)
+        return !FileManager.default.fileExists(atPath: path)
+      }
+    } catch { Issue.record(error) }
   }
 
   /// Makes a temporary directory that all users may read, for tests that change the user.

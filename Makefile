@@ -90,7 +90,7 @@ test: deps ## lint, build everything and run all tests
 .PHONY: tests
 tests: deps
 	@echo 'Building the tests'
-	@$(SWIFT) build --build-tests
+	@$(ordinary) --build-tests
 
 # What only the tests need is installed while the builds run.
 .PHONY: tools
@@ -104,9 +104,9 @@ flaky: ## run the built tests RUNS=20 times, half of them on a busy machine, and
 
 SIMULATED := simulated-binary simulated-scattered simulated-http2
 .PHONY: $(SIMULATED)
-$(SIMULATED): simulated-%: build/ordinary/soak
+$(SIMULATED): simulated-%: tests
 	@echo 'Simulating $(SEEDS) seeds of the link $*'
-	@WAY=$* build/ordinary/soak 1 $(SEEDS)
+	@WAY=$* .build/release/soak 1 $(SEEDS)
 
 .PHONY: fuzzed
 fuzzed: deps
@@ -134,7 +134,7 @@ flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as 
 	Tests/Benchmarks/flash $<
 
 .PHONY: faults
-faults: deps $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates
+faults: deps tests $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates
 	Tests/Benchmarks/faults
 
 .PHONY: fleet
@@ -142,8 +142,9 @@ fleet: deps $(call programs,$(HOST)) ## kill boxes that share an MQTT broker, an
 	@Tests/Benchmarks/fleet build/$(HOST)
 
 .PHONY: soak
-soak: build/ordinary/soak ## simulate until a fault is found (FIRST: the first seed, SEED: only this one)
-	@$< $(FIRST)
+soak: deps ## simulate until a fault is found (FIRST: the first seed, SEED: only this one)
+	@$(ordinary) --product soak
+	@.build/release/soak $(FIRST)
 
 .PHONY: breakages
 breakages: deps ## check that the simulator finds faults that are put into the code
@@ -160,12 +161,8 @@ clean: ## remove all build products
 
 # --- the builds ---
 
-# Ordinary Swift, optimised.
-build/ordinary/soak: always | deps
-	@echo 'Building $@'
-	@$(SWIFT) build --configuration release --product $(@F) --scratch-path .build-ordinary
-	@mkdir -p $(@D)
-	@install -C .build-ordinary/release/$(@F) $@
+# Ordinary Swift, optimised, in .build/release: the tests and what only tests need.
+ordinary = $(SWIFT) build --configuration release -Xswiftc -enable-testing
 
 # Swift has an Embedded standard library for these triples; the flags turn them into Debian's. Optimising all code at link
 # time makes the product a quarter smaller. The product contains no path of this machine.

@@ -3,7 +3,7 @@
 
     differential.py [--documents N] [--seed N] JUDGE...
 
-JUDGE is the program of Tests/Judge: .build/debug/judge, or a board's program (make
+JUDGE is the program of Tests/Judge: .build/release/judge, or a board's program (make
 build/armhf/judge) after the program that runs it. The documents come from the seed: valid ones,
 written in all the ways that JSON allows, and cut, spliced or changed ones. For each document, both
 must agree whether it is JSON, and on a notification's payload without white space. One of these

@@ -196,7 +196,7 @@ import Testing
     let agent = try box.agent(gateway, .certificate, settings(box))
     for name in ["a", "b"] {
       try box.drop(text("Door open", #","again-after":1800"#), as: name)
-      try wait(for: "the record") { box.names(in: "failed").contains(name) }
+      try wait(for: "the record") { try box.failures(name).count == 1 }
     }
     #expect(try gateway.requests().count == 2)
     #expect(try status(box, "duplicates") == 0)

@@ -44,21 +44,23 @@ public enum Report {
   case stormBegan(RateLimit, isOverall: Bool, UInt32)
   /// The summary of a storm is in the spool: the number of its alerts, and the token's first digits.
   case summarized(alerts: UInt32, UInt32)
-  /// Another program removed or replaced a file under way.
+  /// Another program removed a file under way from `taken/`.
   case fileChanged
-  /// A recipients file changed while it was in use; its notifications go to everybody again.
-  case recipientsChanged
   /// `new/` cannot be read.
   case notScanned
   /// `new/` can be read again.
   case scannable
-  /// A notification that is due cannot be moved from `later/` to `new/`.
+  /// A notification that is due cannot be moved from `later/` to `taken/`.
   case notReleased
   /// Delivered files cannot be removed.
   case notRemoved
   /// Delivered files can be removed again.
   case removable
-  /// Failures cannot be written, so their files stay in `new/`.
+  /// Files in `new/` cannot be moved to `taken/`: the errno.
+  case notTaken(Int32)
+  /// Files can be moved to `taken/` again.
+  case taken
+  /// Failures cannot be written, so their files stay in `taken/`.
   case notRecorded
   /// Failures can be written again.
   case recordable

@@ -1,9 +1,7 @@
-/// A running hash of the first bytes of a file.
+/// A running hash of bytes.
 ///
-/// The hash does not depend on the pieces in which the bytes come. It distinguishes a file whose
-/// times or mode have changed from one whose content has changed. Its 64 bits give no protection
-/// against somebody who constructs two contents with the same hash: such a writer harms only their
-/// own notifications.
+/// The hash does not depend on the pieces in which the bytes come. Its 64 bits give no protection
+/// against somebody who constructs two contents with the same hash.
 ///
 /// For speed there are two lanes of eight bytes each, multiplied in turn (after FxHash of the Rust
 /// compiler).
@@ -70,27 +68,4 @@ package struct ContentHash: BitwiseCopyable {
   private static func mix(_ lane: UInt64, _ word: UInt64) -> UInt64 {
     ((lane << 5 | lane >> 59) ^ word) &* factor
   }
-}
-
-/// The part of a file that was read from its start: its length and hash.
-public struct FileContent: Equatable, BitwiseCopyable {
-  /// The number of bytes.
-  public var bytes: Int64
-  /// The hash of the bytes.
-  public var hash: UInt64
-
-  /// Makes a content from its length and hash.
-  public init(bytes: Int64, hash: UInt64) {
-    self.bytes = bytes
-    self.hash = hash
-  }
-
-  /// Makes the content that consists of these bytes.
-  public init(of text: Span<UInt8>) {
-    var hash = ContentHash()
-    hash.add(text)
-    self.init(hash)
-  }
-
-  package init(_ hash: ContentHash) { self.init(bytes: hash.bytes, hash: hash.value) }
 }

@@ -32,7 +32,6 @@ extension Courier {
   ) {
     recorder.reject(
       rejection, notification, token, language, of: now, in: reader.input, claims,
-      isSilent: settings.format == .simple,
       isSpared: rejection.suppressesToken && accepted.spares(token.hash, at: time.now))
   }
 

@@ -162,22 +162,18 @@ struct Recorder: ~Copyable {
   ///
   /// - Parameters:
   ///   - language: the language of the recipient, in which the record shows the notification.
-  ///   - isSilent: whether the service never names what it rejects.
   ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
-    _ claims: borrowing Claims, isSilent: Bool, isSpared: Bool
+    _ claims: borrowing Claims, isSpared: Bool
   ) {
     var reason = Text(capacity: 512)
     if rejection.reason == .endsConnections {
       reason.append(
         "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: "
       )
-      reason.append(
-        isSilent
-          ? "most likely its token is invalid (format 0 has no error responses)"
-          : rejection.advice)
+      reason.append(rejection.advice)
     } else {
       reason.append("the gateway refused it: ")
       reason.append(rejection.text)

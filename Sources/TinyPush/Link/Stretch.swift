@@ -45,31 +45,31 @@ public struct Stretch: BitwiseCopyable, Sendable {
 }
 
 /// A bounded queue of stretches.
-struct StretchQueue: ~Copyable {
+package struct StretchQueue: ~Copyable {
   private let ring: FixedBuffer<Stretch>
   private var head = 0
-  private(set) var count = 0
+  package private(set) var count = 0
   /// The number of notifications in all stretches.
-  private(set) var notifications = 0
+  package private(set) var notifications = 0
 
-  init(capacity: Int) { ring = FixedBuffer(capacity: capacity) }
+  package init(capacity: Int) { ring = FixedBuffer(capacity: capacity) }
 
-  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(ring.bytes) }
+  package func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(ring.bytes) }
 
-  var isEmpty: Bool { count == 0 }
-  var capacity: Int { ring.capacity }
+  package var isEmpty: Bool { count == 0 }
+  package var capacity: Int { ring.capacity }
 
-  var first: Stretch? { count > 0 ? ring[head] : nil }
-  var last: Stretch? { count > 0 ? ring[index(count - 1)] : nil }
+  package var first: Stretch? { count > 0 ? ring[head] : nil }
+  package var last: Stretch? { count > 0 ? ring[index(count - 1)] : nil }
 
   /// The stretch at an index.
-  subscript(offset: Int) -> Stretch {
+  package subscript(offset: Int) -> Stretch {
     precondition(offset >= 0 && offset < count)
     return ring[index(offset)]
   }
 
   @inline(never)
-  mutating func append(_ stretch: Stretch) {
+  package mutating func append(_ stretch: Stretch) {
     precondition(count < ring.capacity)
     ring[index(count)] = stretch
     count += 1
@@ -83,7 +83,7 @@ struct StretchQueue: ~Copyable {
   }
 
   @inline(never)
-  mutating func prepend(_ stretch: Stretch) {
+  package mutating func prepend(_ stretch: Stretch) {
     precondition(count < ring.capacity)
     head = head == 0 ? ring.capacity - 1 : head - 1
     ring[head] = stretch
@@ -92,7 +92,7 @@ struct StretchQueue: ~Copyable {
   }
 
   @inline(never)
-  mutating func removeFirst() -> Stretch? {
+  package mutating func removeFirst() -> Stretch? {
     guard let stretch = first else { return nil }
     head = head + 1 == ring.capacity ? 0 : head + 1
     count -= 1
@@ -103,7 +103,7 @@ struct StretchQueue: ~Copyable {
   }
 
   @inline(never)
-  mutating func removeLast() -> Stretch? {
+  package mutating func removeLast() -> Stretch? {
     guard let stretch = last else { return nil }
     count -= 1
     notifications -= Int(stretch.count)
@@ -113,7 +113,7 @@ struct StretchQueue: ~Copyable {
 
   /// Removes `wanted` notifications from the front, all of the first stretch.
   @inline(never)
-  mutating func removeFirst(notifications wanted: UInt32) -> Stretch {
+  package mutating func removeFirst(notifications wanted: UInt32) -> Stretch {
     precondition(count > 0 && wanted > 0 && wanted <= ring[head].count)
     guard wanted < ring[head].count else { return removeFirst()! }
     notifications -= Int(wanted)
@@ -121,14 +121,14 @@ struct StretchQueue: ~Copyable {
   }
 
   /// Adds one notification to the last stretch.
-  mutating func extendLast() {
+  package mutating func extendLast() {
     precondition(count > 0)
     ring[index(count - 1)].count += 1
     notifications += 1
   }
 
   /// Records that the notifications of all stretches were written.
-  func recordSent() {
+  package func recordSent() {
     for offset in 0..<count { ring[index(offset)].wasSent = true }
   }
 

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 // MARK: - The scanner
 

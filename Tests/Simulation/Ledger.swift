@@ -1,10 +1,12 @@
 import TinyPush
+import TinyPushBinary
 
 /// Keeps account of each notification and complains when the agent breaks a rule.
 ///
 /// The ledger knows what the gateway did, what the agent can know of that, and what is on disk.
 final class Ledger {
   var settings: Courier.Settings
+  let binary: BinaryLink.Settings
   let timeline: Timeline
   let disk: Disk
   let gateway: Gateway
@@ -122,8 +124,12 @@ final class Ledger {
   }
   var expected = Expected()
 
-  init(_ settings: Courier.Settings, _ timeline: Timeline, _ disk: Disk, _ gateway: Gateway) {
+  init(
+    _ settings: Courier.Settings, _ binary: BinaryLink.Settings, _ timeline: Timeline,
+    _ disk: Disk, _ gateway: Gateway
+  ) {
     self.settings = settings
+    self.binary = binary
     self.timeline = timeline
     self.disk = disk
     self.gateway = gateway

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// Checks a connection: what was written, what came back, and what the agent concludes.
 extension Ledger {
@@ -186,8 +187,8 @@ extension Ledger {
     else { return }
     let isStuck =
       connection.acknowledged < connection.written
-      && connection.waitsSince + settings.settle <= timeline.now
-    if !isStuck, barrierAt + settings.settle > timeline.now {
+      && connection.waitsSince + binary.settle <= timeline.now
+    if !isStuck, barrierAt + binary.settle > timeline.now {
       complain("a barrier was given up after \(barrierAt.until(timeline.now).milliseconds) ms")
     }
     becomeUncertain(byPeer: false)
@@ -199,7 +200,7 @@ extension Ledger {
       return complain("settled by time without a connection")
     }
     if connection.acknowledged < connection.written,
-      connection.waitsSince + settings.settle < timeline.now
+      connection.waitsSince + binary.settle < timeline.now
     {
       complain("settled by time on a connection without acknowledgements")
     }
@@ -226,7 +227,7 @@ extension Ledger {
     guard let end = frame.wireEnd, let at = connection.acknowledgement(of: end) else {
       return complain("\(number) is settled by time, and the peer does not have it")
     }
-    let due = at + settings.settle
+    let due = at + binary.settle
     if due > timeline.now {
       complain("\(number) is settled \(timeline.now.until(due).milliseconds) ms too early")
     }

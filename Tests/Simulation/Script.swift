@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// What a test script can do to the world.
 extension World {
@@ -131,7 +132,7 @@ extension World {
     if let once { settings.isOnce = once }
     change(&settings)
     courier = Courier(settings)
-    link = BinaryLink(settings, seed: UInt64(lives + 1))
+    link = BinaryLink(settings, binary, seed: UInt64(lives + 1))
     scattered = scattered?.restarted()
     if let other = http2.take() { http2 = other.restarted(seed: UInt64(lives + 1)) }
     held = nil

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// A run of a world in which a seed decides everything: the files, the settings and the faults.
 ///
@@ -35,7 +36,7 @@ public final class Trial {
   var workload: Workload
   let faults: Faults
   private let isOnce: Bool
-  private let way: Way
+  let way: Way
 
   var isCalm = false
   private(set) var files: [SpoolFile] = []
@@ -73,12 +74,8 @@ public final class Trial {
     world = World(seed: seed, once: isOnce) {
       $0.rules.service = way == .http2 ? .http2 : .binary
       $0.window = random.pick([16, 16, 40, 500])
-      $0.format = random.oneIn(3) ? random.pick([.enhanced, .enhanced, .simple]) : .items
-      $0.confirm = random.pick([.drain, .drain, .settle, .barrier])
       $0.uncertain = random.oneIn(12) ? .drop : .resend
       $0.linger = .milliseconds(random.pick([0, 20, 100]))
-      $0.settle = .seconds(random.pick([2, 10]))
-      $0.barrierInterval = .seconds(random.pick([5, 60]))
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400, 86_400, 900])
       $0.reportsSettlements = seed % 4 == 1
@@ -89,11 +86,16 @@ public final class Trial {
       if $0.limit == nil || limits.oneIn(3) {
         $0.limitAll = RateLimit(count: 4 * count, period: period)
       }
+    } binary: {
+      $0.format = random.oneIn(3) ? random.pick([.enhanced, .enhanced, .simple]) : .items
+      $0.confirm = random.pick([.drain, .drain, .settle, .barrier])
+      $0.settle = .seconds(random.pick([2, 10]))
+      $0.barrierInterval = .seconds(random.pick([5, 60]))
     }
     world.ledger.isAnswering = way != .binary
     workload = Workload(
       &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,
-      hasIdentifiers: world.settings.format != .simple, isLimiting: world.ledger.hasLimits)
+      hasIdentifiers: world.binary.format != .simple, isLimiting: world.ledger.hasLimits)
     self.random = random
   }
 
@@ -102,7 +104,7 @@ public final class Trial {
   {
     let trial = Trial(seed, way)
     trial.world.trace.isKept = keepsTrace
-    trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
+    trial.world.trace.say("\(trial.world.settings) \(trial.world.binary) \(trial.faults)")
     Traps.reporting(seed) { trial.run() }
     trial.world.trace.say("\(trial.world.courier.counters)")
     defer { trial.tearDown() }
@@ -164,7 +166,7 @@ public final class Trial {
   // MARK: - Choices of the seed
 
   private func setUp() {
-    let settle = Int(world.settings.settle.milliseconds)
+    let settle = Int(world.binary.settle.milliseconds)
     world.ledger.isPrompt = faults.isPrompt
     world.ledger.suppressing.isClockSteady = !faults.has(.wall)
     world.disk.isJournaled = random.oneIn(2)

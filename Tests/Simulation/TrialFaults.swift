@@ -5,7 +5,7 @@ extension Trial {
 
   func inject(_ kind: Faults.Kind) {
     world.trace.say("\(kind) happens")
-    let settle = world.settings.settle.milliseconds
+    let settle = world.binary.settle.milliseconds
     switch kind {
     case .close: world.cut()
     case .reset: world.connection?.reset(latency: 0, hides: true)
@@ -172,7 +172,7 @@ extension Trial {
     dialsUntil = nil
     stepMilliseconds = 0
     world.latency = min(world.latency, 20)
-    world.answerDelay = min(world.answerDelay, world.settings.settle.milliseconds / 4)
+    world.answerDelay = min(world.answerDelay, world.binary.settle.milliseconds / 4)
     world.answerPace = min(world.answerPace, 1)
     world.hidesAnswers = false
     world.resets = false
@@ -224,7 +224,8 @@ extension Trial {
       world.trace.note("stop", at: world.timeline.elapsed)
       world.courier.stop()
       world.ledger.isStopping = true
-      stopBy = world.timeline.now + world.settings.stopPatience + .seconds(5)
+      let patience = way == .http2 ? .seconds(20) : world.binary.settle
+      stopBy = world.timeline.now + patience + .seconds(5)
     case .sleep(let milliseconds): sleep(milliseconds)
     }
   }

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// The files of a run: their contents, when they are put, and what must become of them.
 struct Workload {

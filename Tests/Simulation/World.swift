@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// A simulated world around a courier: the spool's disk, a network, a gateway, and clocks.
 ///
@@ -18,6 +19,7 @@ final class World {
 
   // The agent.
   var settings: Courier.Settings
+  private(set) var binary = BinaryLink.Settings()
   var courier: Courier
   var link: BinaryLink
   /// The link in place of the binary link, if any.
@@ -87,7 +89,8 @@ final class World {
   var lastWord = Word.wait
 
   init(
-    seed: UInt64 = 1, once: Bool = false, _ change: (inout Courier.Settings) -> Void = { _ in }
+    seed: UInt64 = 1, once: Bool = false, _ change: (inout Courier.Settings) -> Void = { _ in },
+    binary changeBinary: (inout BinaryLink.Settings) -> Void = { _ in }
   ) {
     var settings = Courier.Settings()
     settings.isOnce = once
@@ -95,12 +98,13 @@ final class World {
     settings.plausibleSince = 1_000_000_000
     change(&settings)
     self.settings = settings
+    changeBinary(&binary)
     courier = Courier(settings)
-    link = BinaryLink(settings, seed: seed)
+    link = BinaryLink(settings, binary, seed: seed)
     timeline = Timeline()
     disk = Disk(timeline)
     gateway = Gateway(timeline)
-    ledger = Ledger(settings, timeline, disk, gateway)
+    ledger = Ledger(settings, binary, timeline, disk, gateway)
   }
 
   subscript<Value>(dynamicMember path: ReferenceWritableKeyPath<Disk, Value>) -> Value {

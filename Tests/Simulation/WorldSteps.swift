@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// What the agent does for each of the courier's steps.
 extension World {

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 private let text = #"{"token":"\#(World.token(7))","payload":{"aps":{"alert":"x"}}}"#.bytes
 
@@ -13,11 +14,16 @@ private struct Rig: ~Copyable {
   private var wireEnd: UInt64 = 0
   var supply = Supply(isAllSent: false, wantsConnection: true, isStopping: false)
 
-  init(_ change: (inout Courier.Settings) -> Void = { _ in }) {
+  init(
+    _ change: (inout Courier.Settings) -> Void = { _ in },
+    binary changeBinary: (inout BinaryLink.Settings) -> Void = { _ in }
+  ) {
     var settings = Courier.Settings()
     settings.window = 64
     change(&settings)
-    link = BinaryLink(settings, seed: 1)
+    var binary = BinaryLink.Settings()
+    changeBinary(&binary)
+    link = BinaryLink(settings, binary, seed: 1)
   }
 
   /// Returns the link's next step.

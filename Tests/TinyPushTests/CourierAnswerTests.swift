@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 /// The layouts of the same 60 notifications in the spool.
 private enum Layout: CaseIterable {
@@ -378,6 +379,7 @@ func `many lost connections at random places lose nothing with a small window`(s
   var random = Seeded(seed)
   let world = World(once: true) {
     $0.window = 16
+  } binary: {
     $0.settle = .milliseconds(200)
   }
   let connectionsMax = 40

@@ -6,10 +6,10 @@ import Testing
 private let count = 3000
 
 private func largeFile(_ settle: Duration = .seconds(2)) -> World {
-  let world = World {
+  let world = World(binary: {
     $0.settle = settle
     $0.confirm = .settle
-  }
+  })
   let numbers = Array(1...count)
   let text = numbers.map { World.notification($0) + "\n" }.joined()
   world.put("many", text: text, numbers: numbers)
@@ -72,10 +72,10 @@ private func hold(_ world: World) {
 
 /// A restart in a file that is partly settled, with an action while the settled part is skipped.
 private func passing(_ act: @escaping (World) -> Void) -> World {
-  let world = World {
+  let world = World(binary: {
     $0.settle = .seconds(2)
     $0.confirm = .settle
-  }
+  })
   let numbers = Array(1...count)
   let text = numbers.map { World.notification($0) }.joined(separator: " ")
   world.put("many", text: text, numbers: numbers)

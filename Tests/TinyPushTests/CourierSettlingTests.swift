@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 @Test func `a file leaves exactly ten seconds after its acknowledgement`() {
   let world = World()
@@ -101,10 +102,10 @@ import Testing
 }
 
 @Test func `a stop at a gateway that no longer answers barriers settles nothing`() {
-  let world = World {
+  let world = World(binary: {
     $0.confirm = .barrier
     $0.barrierInterval = .milliseconds(10)
-  }
+  })
   world.put("a", 1)
   world.run(.seconds(5))
   #expect(world.waiting == [])
@@ -150,7 +151,7 @@ import Testing
 }
 
 @Test func `with confirm = settle no barrier is sent`() {
-  let world = World(once: true) { $0.confirm = .settle }
+  let world = World(once: true, binary: { $0.confirm = .settle })
   world.put("a", 1)
   world.runToEnd()
   #expect(world.barriers == 0)
@@ -158,7 +159,7 @@ import Testing
 }
 
 @Test func `with confirm = barrier a barrier follows a burst, but not too often`() {
-  let world = World { $0.confirm = .barrier }
+  let world = World(binary: { $0.confirm = .barrier })
   for number in 1...10 {
     world.after(UInt64(number) * 20_000) { world.put("a\(100 + number)", number) }
   }
@@ -172,6 +173,7 @@ import Testing
 func `a full window stops the intake until notifications settle`(format: FrameFormat) {
   let world = World {
     $0.window = 16
+  } binary: {
     $0.format = format
   }
   for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }

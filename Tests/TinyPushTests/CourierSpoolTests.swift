@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 // MARK: - Content
 
@@ -212,7 +213,7 @@ func `a file of several notifications that is being copied is delivered once`(cu
 
 @Test(arguments: [22, 5000, 9000])
 func `a file that replaces one in flight is delivered, too`(at: UInt64) {
-  let world = World { $0.confirm = .settle }
+  let world = World(binary: { $0.confirm = .settle })
   world.put("a", 1)
   world.after(at) { world.put("a", 2) }
   world.run(.seconds(60))
@@ -407,7 +408,7 @@ func `a file that grew before a resend is delivered with its new content`(once: 
 
 /// All tables of notifications in flight are empty at the end.
 @Test func `no table grows over 3000 files`() {
-  let world = World { $0.settle = .milliseconds(300) }
+  let world = World(binary: { $0.settle = .milliseconds(300) })
   world.response = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
   for number in 1...3000 {
     world.after(UInt64(number) * 20) {

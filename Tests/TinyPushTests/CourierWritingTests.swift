@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 /// Returns a connected world with an empty spool.
 private func connected(_ change: (inout Courier.Settings) -> Void = { _ in }) -> World {
@@ -107,7 +108,7 @@ func `a second alert waits for the shorter of round trip and linger`(
 
 @Test(arguments: [FrameFormat.items, .enhanced, .simple])
 func `each format is delivered`(format: FrameFormat) {
-  let world = World(once: true) { $0.format = format }
+  let world = World(once: true, binary: { $0.format = format })
   world.put("a", text: World.notification(1, 2, 3) + World.notification(4), numbers: [1, 2, 3, 4])
   world.runToEnd()
   #expect(world.accepted == [1, 2, 3, 4])

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 @Test func `a feedback tuple consists of time, size and token`() {
   let token = String(repeating: "0a", count: 31) + "ff"

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 @testable import TinyPushSandbox
 
 private let token = String(repeating: "0123456789abcdef", count: 4)

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 extension DeviceToken {
   /// Returns the token of a number, in the order of numbers; 256 tokens each share a prefix.

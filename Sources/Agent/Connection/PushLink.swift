@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 import TinyPushHTTP2
 
 /// The link for the configured protocol.
@@ -11,9 +12,13 @@ struct PushLink: ~Copyable, Link {
   private let pinned = Pinned()
 
   /// Creates both links; the unused one allocates no memory.
-  init(_ settings: Courier.Settings, _ http2: consuming HTTP2Link.Service, seed: UInt64) {
+  init(
+    _ settings: Courier.Settings, _ binary: BinaryLink.Settings,
+    _ http2: consuming HTTP2Link.Service, seed: UInt64
+  ) {
     service = settings.rules.service
-    binary = BinaryLink(settings, seed: seed, isUsed: settings.rules.service == .binary)
+    self.binary = BinaryLink(
+      settings, binary, seed: seed, isUsed: settings.rules.service == .binary)
     self.http2 = HTTP2Link(
       settings, http2, seed: seed, isUsed: settings.rules.service == .http2)
   }

@@ -1,6 +1,7 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushBinary
 
 /// Asks the feedback service which devices are gone, and merges them into the suppression list.
 ///

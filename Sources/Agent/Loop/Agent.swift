@@ -80,7 +80,7 @@ public struct Agent: ~Copyable {
   private static func link(
     _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
   ) -> PushLink {
-    PushLink(config.courier, HTTP2Link.Service(config, at: address), seed: seed)
+    PushLink(config.courier, config.binary, HTTP2Link.Service(config, at: address), seed: seed)
   }
 
   // MARK: - The loop

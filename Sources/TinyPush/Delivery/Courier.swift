@@ -70,7 +70,7 @@ public struct Courier: ~Copyable {
   /// records.
   public static let batchBytesMax = 16_383
   /// Room beyond the setting `window`.
-  static let slack = 64
+  package static let slack = 64
   /// The most settled files that wait for one sync of their records.
   ///
   /// A sync is slow, so the courier waits for more files while there is other work.

@@ -140,7 +140,7 @@ extension Courier {
     }
     recorder.begin(file, files)
     recorder.reject(
-      rejection, notification, message, in: outbox, isSilent: settings.format == .simple,
+      rejection, notification, message, in: outbox,
       isSpared: rejection.suppressesToken && accepted.spares(entry.token.hash, at: time.now))
   }
 

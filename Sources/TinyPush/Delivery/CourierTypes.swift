@@ -1,8 +1,6 @@
 extension Courier {
   /// The settings of the courier and the links.
   public struct Settings {
-    /// The format of a binary frame.
-    public var format = FrameFormat.items
     /// The rules for notifications.
     public var rules = Rules()
     /// The most requests that wait for an answer at the same time.
@@ -19,12 +17,6 @@ extension Courier {
     public var ttl: UInt32 = 86_400
     /// The longest that a batch waits for the acknowledgement of the bytes before it.
     public var linger = Duration.milliseconds(20)
-    /// How long no refusal must come before a notification counts as delivered.
-    public var settle = Duration.seconds(10)
-    /// When a barrier is sent.
-    public var confirm = Confirm.drain
-    /// The shortest time between two barriers in normal operation.
-    public var barrierInterval = Duration.seconds(60)
     /// What happens to notifications that may or may not have arrived.
     public var uncertain = Uncertain.resend
     /// The time between two scans of `new/`.
@@ -44,28 +36,6 @@ extension Courier {
 
     /// Creates the default settings.
     public init() {}
-
-    /// How long a stop waits for the outcomes of sent notifications.
-    ///
-    /// Service managers allow half a minute.
-    public var stopPatience: Duration {
-      let longest = Duration.seconds(20)
-      if rules.service == .binary { return settle }
-      return answerTimeout < longest ? answerTimeout : longest
-    }
-  }
-
-  /// When a barrier is sent.
-  ///
-  /// A barrier is a frame that the gateway must refuse. Its answer proves that everything before it
-  /// arrived.
-  public enum Confirm: UInt8 {
-    /// At the end of `--once`, and at a stop.
-    case drain
-    /// Also when the window fills or a burst ends.
-    case barrier
-    /// Never: only time settles.
-    case settle
   }
 
   /// What a device does with a notification that arrives twice.

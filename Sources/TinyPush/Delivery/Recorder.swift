@@ -177,11 +177,10 @@ struct Recorder: ~Copyable {
   /// The service rejected it, or connections die when it is sent.
   ///
   /// - Parameters:
-  ///   - isSilent: whether the service never names what it rejects.
   ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ message: MessageNumber,
-    in outbox: borrowing Outbox, isSilent: Bool, isSpared: Bool
+    in outbox: borrowing Outbox, isSpared: Bool
   ) {
     let entry = outbox[message]
     let source = outbox[text: entry.text]
@@ -190,10 +189,7 @@ struct Recorder: ~Copyable {
       reason.append(
         "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: "
       )
-      reason.append(
-        isSilent
-          ? "most likely its token is invalid (format 0 has no error responses)"
-          : rejection.advice)
+      reason.append(rejection.advice)
     } else {
       reason.append("the gateway refused it: ")
       reason.append(rejection.text)

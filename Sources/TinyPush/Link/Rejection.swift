@@ -72,6 +72,8 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
 
   /// The reason.
   public var reason: Reason
+  /// Whether the service never names what it refuses.
+  public var isNeverNamed = false
   /// The service's own number.
   ///
   /// In the binary protocol it is the status of the error response; in HTTP/2, the status of the
@@ -178,7 +180,10 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .tooManyProviderTokenUpdates, .tooManyRequests, .internalServerError,
       .serviceUnavailable, .shutdown:
       "nothing to do: it is sent again"
-    case .endsConnections: "look for something unusual in it"
+    case .endsConnections:
+      isNeverNamed
+        ? "most likely its token is invalid (format 0 has no error responses)"
+        : "look for something unusual in it"
     case .other, .processingError, .missingDeviceToken, .missingPayload, .duplicateHeaders:
       "send it again; if it is refused again, look at the payload"
     }

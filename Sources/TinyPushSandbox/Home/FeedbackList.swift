@@ -1,6 +1,7 @@
 import CLinux
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// The file with the device tokens on which an app is gone.
 ///

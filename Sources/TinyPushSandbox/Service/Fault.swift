@@ -1,6 +1,7 @@
 import CHTTP2
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Something that the gateway does wrong on purpose, and when: `WHAT[+DELAY]@WHEN`.
 ///

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// The feedback service's side of a connection: it sends its list, and closes.
 final class FeedbackSession {

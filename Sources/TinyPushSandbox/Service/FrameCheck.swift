@@ -1,5 +1,6 @@
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Decides whether a notification is accepted, from its frame.
 ///

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// The gateway's side of a connection over the binary protocol.
 ///

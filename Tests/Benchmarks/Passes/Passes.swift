@@ -1,6 +1,7 @@
 import CLinux
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Processes a text many times, so that the benchmark can measure the cost.
 ///

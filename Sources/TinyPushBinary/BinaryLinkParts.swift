@@ -1,3 +1,5 @@
+import TinyPush
+
 extension BinaryLink {
   /// The known outcomes of notifications in the window, which the courier has not taken yet.
   struct PendingOutcomes {

@@ -1,3 +1,5 @@
+import TinyPush
+
 extension BinaryLink {
   // MARK: - Identifiers
 
@@ -43,7 +45,7 @@ extension BinaryLink {
       return .returned(stretch, notBefore: nil)
     }
     stretch.wasSent = true
-    if rest.isUncertain, settings.uncertain == .drop { return .dropped(stretch) }
+    if rest.isUncertain, shared.uncertain == .drop { return .dropped(stretch) }
     traffic.recordRetry(rest.cause, Int(stretch.count))
     return .returned(stretch, notBefore: nil)
   }
@@ -235,7 +237,9 @@ extension BinaryLink {
     poisonSearch.reset()
     guard kept == .isolated else { return }
     takeBackToWire()
-    pending.rejection = Rejection(.endsConnections)
+    var rejection = Rejection(.endsConnections)
+    rejection.isNeverNamed = settings.format == .simple
+    pending.rejection = rejection
     hasProgressed = true
     // A gateway that closes on every notification, but answers barriers, must not empty the spool
     // quickly: only the first rejection resets the backoff.

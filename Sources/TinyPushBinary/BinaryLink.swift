@@ -1,3 +1,5 @@
+import TinyPush
+
 /// The link for the binary provider protocol.
 ///
 /// There is one connection, and notifications are written as frames with increasing identifiers.
@@ -21,7 +23,8 @@ public struct BinaryLink: ~Copyable, Link {
     case closing
   }
 
-  let settings: Courier.Settings
+  let settings: Settings
+  let shared: Courier.Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
   var supply = Supply()
   var traffic = LinkTraffic()
@@ -67,11 +70,15 @@ public struct BinaryLink: ~Copyable, Link {
   /// Creates a link without a connection.
   ///
   /// - Parameters:
+  ///   - shared: the settings of the courier and of every link.
   ///   - seed: for the random backoff.
   ///   - isUsed: if false, the link allocates no memory and takes nothing.
-  public init(_ settings: Courier.Settings, seed: UInt64, isUsed: Bool = true) {
+  public init(
+    _ shared: Courier.Settings, _ settings: Settings, seed: UInt64, isUsed: Bool = true
+  ) {
+    self.shared = shared
     self.settings = settings
-    window = StretchQueue(capacity: isUsed ? settings.window + Courier.slack : 0)
+    window = StretchQueue(capacity: isUsed ? shared.window + Courier.slack : 0)
     recipients = Recipients(capacity: isUsed ? Recipients.capacity : 0)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax : 0)
     acknowledgements = Acknowledgements(settle: settings.settle)
@@ -223,7 +230,7 @@ public struct BinaryLink: ~Copyable, Link {
 
   /// Whether the link only waits for the connection to end.
   public var isAwaitingEnd: Bool {
-    !isBusy && (supply.isStopping || settings.isOnce) && supply.isAllSent
+    !isBusy && (supply.isStopping || shared.isOnce) && supply.isAllSent
   }
 
   /// Returns the counts since the last call.

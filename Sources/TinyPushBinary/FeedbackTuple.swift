@@ -1,3 +1,5 @@
+import TinyPush
+
 /// A device that the feedback service reports as gone.
 ///
 /// `timestamp:4 | tokenLength:2 | token`, big-endian. Source: Local and Remote Notification

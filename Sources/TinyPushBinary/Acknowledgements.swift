@@ -1,3 +1,5 @@
+import TinyPush
+
 /// When the peer's kernel acknowledged the bytes of the notifications.
 ///
 /// An acknowledgement proves nothing about the gateway, but the wait for an error response begins

@@ -1,3 +1,5 @@
+import TinyPush
+
 /// Finds tuples in the bytes of the feedback service, which arrive in any pieces.
 ///
 /// Tokens of every size are accepted.

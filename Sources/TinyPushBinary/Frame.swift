@@ -1,5 +1,7 @@
+import TinyPush
+
 /// The format of a frame for the gateway; the raw value is the command byte.
-public enum FrameFormat: UInt8 {
+public enum FrameFormat: UInt8, Sendable, BitwiseCopyable {
   /// A frame without identifier: after an error, the gateway only closes the connection.
   ///
   /// `command:1 = 0 | tokenLength:2 | token | payloadLength:2 | payload`
@@ -68,11 +70,7 @@ public struct Frame {
     to buffer: borrowing FixedBuffer<UInt8>, at start: Int
   ) -> Int {
     write(format, token: token, payloadBytes: payloadBytes, to: buffer, at: start) { place in
-      if payloadBytes == payload.count {
-        place.put(payload, in: buffer)
-      } else {
-        place.put(json: payload, in: buffer)
-      }
+      buffer.store(json: payload, bytes: payloadBytes, at: place)
     }
   }
 
@@ -82,14 +80,8 @@ public struct Frame {
     _ format: FrameFormat, token: Span<UInt8>, _ payload: Payload, _ rendition: Rendition,
     in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>, at start: Int
   ) -> Int {
-    guard rendition.isChanged else {
-      return write(
-        format, token: token, payload: text.extracting(payload.range), payloadBytes: payload.bytes,
-        to: buffer, at: start)
-    }
-    return write(format, token: token, payloadBytes: rendition.bytes, to: buffer, at: start) {
-      place in
-      place.put(payload, rendition, in: text, buffer)
+    write(format, token: token, payloadBytes: rendition.bytes, to: buffer, at: start) { place in
+      payload.write(rendition, in: text, to: buffer, at: place)
     }
   }
 
@@ -111,7 +103,7 @@ public struct Frame {
   @inline(__always)
   private func write(
     _ format: FrameFormat, token: Span<UInt8>, payloadBytes: Int,
-    to buffer: borrowing FixedBuffer<UInt8>, at start: Int, payload: (inout Place) -> Void
+    to buffer: borrowing FixedBuffer<UInt8>, at start: Int, payload: (_ place: Int) -> Int
   ) -> Int {
     var place = Place(index: start)
     place.put(format.rawValue, in: buffer)
@@ -120,14 +112,14 @@ public struct Frame {
       place.put16(token.count, in: buffer)
       place.put(token, in: buffer)
       place.put16(payloadBytes, in: buffer)
-      payload(&place)
+      place.index = payload(place.index)
     case .enhanced:
       place.put32(identifier, in: buffer)
       place.put32(expiration, in: buffer)
       place.put16(token.count, in: buffer)
       place.put(token, in: buffer)
       place.put16(payloadBytes, in: buffer)
-      payload(&place)
+      place.index = payload(place.index)
     case .items:
       place.put32(UInt32(5 * 3 + token.count + payloadBytes + 4 + 4 + 1), in: buffer)
       // The identifier is first: a gateway that stops reading at a wrong token or payload can
@@ -137,36 +129,13 @@ public struct Frame {
       place.put(.deviceToken, length: token.count, in: buffer)
       place.put(token, in: buffer)
       place.put(.payload, length: payloadBytes, in: buffer)
-      payload(&place)
+      place.index = payload(place.index)
       place.put(.expiration, length: 4, in: buffer)
       place.put32(expiration, in: buffer)
       place.put(.priority, length: 1, in: buffer)
       place.put(priority, in: buffer)
     }
     return place.index
-  }
-}
-
-extension Payload {
-  /// Writes the payload for one device to the start of a buffer and returns its length.
-  ///
-  /// `text` is the text of the notification.
-  @inline(never)
-  package func write(
-    _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
-  ) -> Int {
-    var place = Place(index: 0)
-    if rendition.isChanged {
-      place.put(self, rendition, in: text, buffer)
-    } else {
-      place.put(json: text.extracting(range), in: buffer)
-    }
-    return place.index
-  }
-
-  /// Whether the payload goes to the device exactly as the text has it.
-  package func isVerbatim(_ rendition: Rendition) -> Bool {
-    !rendition.isChanged && bytes == range.count
   }
 }
 
@@ -198,55 +167,6 @@ private struct Place {
   mutating func put(_ bytes: Span<UInt8>, in buffer: borrowing FixedBuffer<UInt8>) {
     buffer.store(bytes, at: index)
     index += bytes.count
-  }
-
-  /// Writes JSON text without the white space between its values.
-  ///
-  /// - Parameter isInString: Whether the text begins inside a string.
-  mutating func put(
-    json text: Span<UInt8>, isInString: Bool = false, in buffer: borrowing FixedBuffer<UInt8>
-  ) {
-    var isInString = isInString
-    var isEscaped = false
-    for position in 0..<text.count {
-      let byte = text[position]
-      if isInString {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == .backslash {
-          isEscaped = true
-        } else if byte == .quote {
-          isInString = false
-        }
-      } else if byte == .quote {
-        isInString = true
-      } else if byte <= .space {
-        continue
-      }
-      put(byte, in: buffer)
-    }
-  }
-
-  /// Writes a payload with another alert, or with the text of its alert shortened.
-  mutating func put(
-    _ payload: Payload, _ rendition: Rendition, in text: Span<UInt8>,
-    _ buffer: borrowing FixedBuffer<UInt8>
-  ) {
-    let gap = payload.alert.range
-    let alert = rendition.alert
-    put(json: text.extracting(payload.range.lowerBound..<gap.lowerBound), in: buffer)
-    if gap.isEmpty { put(Rendition.key.span, in: buffer) }
-    if let cut = rendition.cut {
-      put(json: text.extracting(alert.range.lowerBound..<cut), in: buffer)
-      put(Rendition.ellipsis.span, in: buffer)
-      put(
-        json: text.extracting(alert.text.upperBound..<alert.range.upperBound), isInString: true,
-        in: buffer)
-    } else {
-      put(json: text.extracting(alert.range), in: buffer)
-    }
-    if gap.isEmpty, !payload.isApsEmpty { put(.comma, in: buffer) }
-    put(json: text.extracting(gap.upperBound..<payload.range.upperBound), in: buffer)
   }
 
   @inline(__always)

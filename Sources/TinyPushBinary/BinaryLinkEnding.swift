@@ -1,3 +1,5 @@
+import TinyPush
+
 extension BinaryLink {
   /// How a connection ended.
   enum Ending {
@@ -83,7 +85,7 @@ extension BinaryLink {
   /// probed without it.
   private mutating func recordDeath(_ uncertain: Int) {
     let wasNarrow = poisonSearch.isNarrowed
-    guard wasNarrow || !hasProgressed, settings.uncertain == .resend else { return }
+    guard wasNarrow || !hasProgressed, shared.uncertain == .resend else { return }
     poisonSearch.died(inFlight: uncertain, first: firstOpenPlace)
     if poisonSearch.isProbing {
       kept = .isolated

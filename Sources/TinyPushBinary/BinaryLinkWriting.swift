@@ -1,3 +1,5 @@
+import TinyPush
+
 extension BinaryLink {
   // MARK: - Taking notifications
 
@@ -103,7 +105,7 @@ extension BinaryLink {
       at.milliseconds -= since.milliseconds
     }
     acknowledgements.acknowledged(upTo: stream.acknowledged, at: at, now: time.now)
-    if !stream.isAcknowledged { batch.await(roundTrip, linger: settings.linger, at: time.now) }
+    if !stream.isAcknowledged { batch.await(roundTrip, linger: shared.linger, at: time.now) }
     checkBarrier()
   }
 
@@ -156,7 +158,7 @@ extension BinaryLink {
   var sendsBarrierOnly: Bool {
     poisonSearch.isProbing || kept == .unanswered
       || barrier.unanswered >= Barrier.unansweredBeforeBarrierOnly && maySendBarrier
-        && (supply.isStopping || settings.isOnce || settings.confirm == .barrier)
+        && (supply.isStopping || shared.isOnce || settings.confirm == .barrier)
   }
 
   /// Until when no barrier follows an isolated notification.
@@ -176,7 +178,7 @@ extension BinaryLink {
     if poisonSearch.isNarrowed {
       return (supply.isAllSent || isFull) && isolationEnd.map { time.now >= $0 } ?? true
     }
-    if supply.isStopping || settings.isOnce {
+    if supply.isStopping || shared.isOnce {
       return supply.isAllSent || supply.isStopping || isFull
     }
     guard settings.confirm == .barrier else { return false }

@@ -1,3 +1,5 @@
+import TinyPush
+
 /// The search for a poison notification: one at which each connection dies.
 ///
 /// Some gateways close the connection without an answer when they dislike a notification. Sent

@@ -40,8 +40,6 @@ public struct HTTP2Link: ~Copyable, Link {
   /// Whether the service has answered a request of the current connection about its notification.
   public internal(set) var hasProgressed = false
   var backoff: Backoff
-  /// The number of connections that ended, or were set aside, with unanswered requests.
-  public internal(set) var endings: UInt32 = 0
 
   // The requests.
   var requests: Requests
@@ -237,10 +235,6 @@ public struct HTTP2Link: ~Copyable, Link {
 
   // MARK: - State
 
-  /// The number of stretches whose outcome was not taken yet.
-  public var stretchCount: Int { requests.count }
-  /// The number of notifications whose outcome was not taken yet.
-  public var notificationCount: Int { requests.count }
   /// Whether requests wait for answers, or bytes wait to be written.
   public var isBusy: Bool { requests.openCount > 0 || !batch.isEmpty }
   /// Whether the connection is up.
@@ -263,16 +257,13 @@ public struct HTTP2Link: ~Copyable, Link {
     !isBusy && (supply.isStopping || settings.isOnce) && supply.isAllSent
   }
 
-  /// Calls `body` with each stretch whose outcome was not taken yet.
-  public func forEachStretch(_ body: (Stretch) -> Void) { requests.visit { body($0.stretch) } }
-
   /// Whether outcomes wait for ``takeOutcome()``.
   public var hasAnswers: Bool { requests.decidedCount > 0 }
 
-  /// Calls `body` with each accepted stretch whose outcome was not taken yet.
-  public func forEachAccepted(_ body: (Stretch) -> Void) {
+  /// Calls `body` with each accepted notification whose outcome was not taken yet.
+  public func forEachAccepted(_ body: (MessageNumber) -> Void) {
     requests.visitDecided {
-      if case .accepted = $0.outcome { body($0.stretch) }
+      if case .accepted = $0.outcome { body($0.message) }
     }
   }
 

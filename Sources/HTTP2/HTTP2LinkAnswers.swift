@@ -5,16 +5,17 @@ extension HTTP2Link {
   // MARK: - Outcomes
 
   /// Returns the next outcome of a notification, if any.
-  public mutating func takeOutcome() -> LinkOutcome? {
+  public mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
     guard let request = requests.takeDecided() else { return nil }
     switch request.outcome! {
     case .accepted:
       proved = request.device
-      return .accepted(request.stretch, isProved: true)
-    case .rejected(let rejection): return .rejected(request.stretch, rejection)
-    case .returned(let notBefore): return .returned(request.stretch, notBefore: notBefore)
-    case .superseded: return .superseded(request.stretch)
-    case .dropped: return .dropped(request.stretch)
+      return (request.message, .accepted(isProved: true))
+    case .rejected(let rejection): return (request.message, .rejected(rejection))
+    case .returned(let notBefore):
+      return (request.message, .returned(wasSent: request.wasSent, notBefore: notBefore))
+    case .superseded: return (request.message, .superseded)
+    case .dropped: return (request.message, .dropped)
     }
   }
 
@@ -124,7 +125,7 @@ extension HTTP2Link {
     _ place: UInt16, _ cause: RetryCause, notBefore: Instant? = nil
   ) {
     if requests[place].sentAt != nil {
-      requests[place].stretch.wasSent = true
+      requests[place].wasSent = true
       traffic.recordRetry(cause)
     }
     goesAgain(place, notBefore: notBefore)
@@ -148,7 +149,7 @@ extension HTTP2Link {
 
   /// Settles or returns a notification of which nobody knows whether the service took it.
   mutating func decideUncertain(_ place: UInt16, _ cause: RetryCause) {
-    requests[place].stretch.wasSent = true
+    requests[place].wasSent = true
     traffic.uncertain += 1
     guard settings.uncertain == .resend else { return requests.decide(place, .dropped) }
     traffic.recordRetry(cause)

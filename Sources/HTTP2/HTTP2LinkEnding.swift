@@ -31,12 +31,10 @@ extension HTTP2Link {
   private mutating func giveBackAll(on connection: Requests.Connection) -> Int {
     var uncertain = 0
     var place = requests.newest
-    var isAny = false
     while place != Requests.none {
       let older = requests[place].older
       let request = requests[place]
       if request.connection == connection {
-        isAny = true
         if request.sentAt == nil, !batch.isBlocked {
           goesAgain(place)
         } else {
@@ -46,7 +44,6 @@ extension HTTP2Link {
       }
       place = older
     }
-    if isAny { endings &+= 1 }
     return uncertain
   }
 
@@ -78,7 +75,6 @@ extension HTTP2Link {
       endAside()
       return .closeAside
     }
-    endings &+= 1
     requests.setAside()
     aside = session
     session = nil

@@ -40,7 +40,7 @@ extension HTTP2Link {
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
-      Stretch(place: message.place, wasSent: message.wasSent),
+      message.number, wasSent: message.wasSent,
       device: message.token.hash, namesTopic: !message.topic.isEmpty)
     if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     scratch.write(message, in: text, service, authorization.text, settings)

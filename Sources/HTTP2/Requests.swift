@@ -14,7 +14,9 @@ struct Requests: ~Copyable {
   }
 
   struct Request: BitwiseCopyable {
-    var stretch: Stretch
+    var message: MessageNumber
+    /// Whether the service may have the notification already.
+    var wasSent: Bool
     /// The hash of the device token.
     var device: UInt64
     var connection = Connection.current
@@ -74,7 +76,9 @@ struct Requests: ~Copyable {
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(slots.bytes) }
 
   /// Adds a request and returns its place.
-  mutating func append(_ stretch: Stretch, device: UInt64, namesTopic: Bool) -> UInt16 {
+  mutating func append(_ message: MessageNumber, wasSent: Bool, device: UInt64, namesTopic: Bool)
+    -> UInt16
+  {
     precondition(hasRoom)
     var place = firstFree
     if place == Self.none {
@@ -84,7 +88,7 @@ struct Requests: ~Copyable {
       firstFree = slots[Int(place)].newer
     }
     slots[Int(place)] = Request(
-      stretch: stretch, device: device, namesTopic: namesTopic, older: newest)
+      message: message, wasSent: wasSent, device: device, namesTopic: namesTopic, older: newest)
     if newest == Self.none { oldest = place } else { slots[Int(newest)].newer = place }
     newest = place
     openCount += 1

@@ -36,12 +36,10 @@ public struct BinaryLink: ~Copyable, Link {
   /// Whether the present or last connection settled anything.
   public internal(set) var hasProgressed = false
   var backoff: Backoff
-  /// The number of connections that have ended.
-  public internal(set) var endings: UInt32 = 0
 
   // Notifications.
   /// The notifications without an outcome, in the order of sending.
-  var window: StretchQueue
+  var window: Window
   /// The known outcomes of notifications in the window.
   var pending = PendingOutcomes()
   var kept = Kept.nothing
@@ -59,6 +57,8 @@ public struct BinaryLink: ~Copyable, Link {
   var stream = ByteStream()
   var acknowledgements: Acknowledgements
   var answer = ErrorResponseReader()
+  /// Whether the gateway has answered "no error" on this connection.
+  var saysNoError = false
   var poisonSearch = PoisonSearch()
   /// Whether the gateway has accepted nothing since a poison notification was isolated.
   var isGatewayUnproven = false
@@ -78,7 +78,7 @@ public struct BinaryLink: ~Copyable, Link {
   ) {
     self.shared = shared
     self.settings = settings
-    window = StretchQueue(capacity: isUsed ? shared.window + Courier.slack : 0)
+    window = Window(capacity: isUsed ? shared.window + Courier.slack : 0)
     recipients = Recipients(capacity: isUsed ? Recipients.capacity : 0)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax : 0)
     acknowledgements = Acknowledgements(settle: settings.settle)
@@ -198,17 +198,8 @@ public struct BinaryLink: ~Copyable, Link {
 
   // MARK: - State
 
-  /// The number of stretches in the window.
-  public var stretchCount: Int { window.count }
-  /// The number of notifications in the window.
-  public var notificationCount: Int { window.notifications }
   /// Whether a notification has no outcome, or there are bytes to write.
   public var isBusy: Bool { kept == .nothing && !window.isEmpty || !batch.isEmpty }
-
-  /// Calls `body` with each stretch in the window.
-  public func forEachStretch(_ body: (Stretch) -> Void) {
-    for index in 0..<window.count { body(window[index]) }
-  }
 
   /// Calls `body` with each large buffer.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {

@@ -74,9 +74,9 @@ extension BinaryLink {
     guard kept == .unanswered else { return 0 }
     kept = .nothing
     pending.rest = Rest(
-      attempted: UInt32(window.notifications), isUncertain: true, cause: .noAnswer)
-    traffic.uncertain += UInt64(window.notifications)
-    return window.notifications
+      attempted: UInt32(window.count), isUncertain: true, cause: .noAnswer)
+    traffic.uncertain += UInt64(window.count)
+    return window.count
   }
 
   /// Records the death of a connection, and the number of notifications in flight.
@@ -86,7 +86,7 @@ extension BinaryLink {
   private mutating func recordDeath(_ uncertain: Int) {
     let wasNarrow = poisonSearch.isNarrowed
     guard wasNarrow || !hasProgressed, shared.uncertain == .resend else { return }
-    poisonSearch.died(inFlight: uncertain, first: firstOpenPlace)
+    poisonSearch.died(inFlight: uncertain, first: firstOpen)
     if poisonSearch.isProbing {
       kept = .isolated
       pending.rest = nil
@@ -94,28 +94,23 @@ extension BinaryLink {
     } else if kept == .isolated {
       kept = .nothing
       pending.rest = Rest(
-        attempted: UInt32(window.notifications), isUncertain: false, cause: .connectionLost)
+        attempted: UInt32(window.count), isUncertain: false, cause: .connectionLost)
     }
     guard poisonSearch.isNarrowed, !wasNarrow else { return }
     if !isGatewayUnproven { backoff.reset() }
     reports.add(.narrowed)
   }
 
-  /// The place of the first notification without a known outcome.
-  private var firstOpenPlace: FilePlace? {
-    var before = pending.decided
-    for index in 0..<window.count {
-      let stretch = window[index]
-      if before < stretch.count { return stretch.place }
-      before -= stretch.count
-    }
-    return nil
+  /// The first notification without a known outcome.
+  private var firstOpen: MessageNumber? {
+    let first = Int(pending.decided)
+    return first < window.count ? window[first].message : nil
   }
 
   private mutating func forgetConnection() {
-    endings &+= 1
     acknowledgements.clear()
     answer = ErrorResponseReader()
+    saysNoError = false
     batch.clear()
     barrier.id = nil
     nextID = 1

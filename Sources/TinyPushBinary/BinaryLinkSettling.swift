@@ -20,34 +20,30 @@ extension BinaryLink {
   // MARK: - Outcomes
 
   /// Returns the next outcome; nil if absent.
-  public mutating func takeOutcome() -> LinkOutcome? {
+  public mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
     if pending.accepted > 0 {
-      let stretch = window.removeFirst(notifications: min(pending.accepted, window.first!.count))
-      pending.accepted -= stretch.count
-      if pending.isProved {
-        recipients.prove(headID..<headID &+ stretch.count)
-      }
-      headID &+= stretch.count
-      return .accepted(stretch, isProved: pending.isProved)
+      pending.accepted -= 1
+      if pending.isProved { recipients.prove(headID..<headID &+ 1) }
+      headID &+= 1
+      return (window.removeFirst().message, .accepted(isProved: pending.isProved))
     }
     if let rejection = pending.rejection {
       pending.rejection = nil
       headID &+= 1
-      return .rejected(window.removeFirst(notifications: 1), rejection)
+      return (window.removeFirst().message, .rejected(rejection))
     }
     guard let rest = pending.rest else { return nil }
-    // From the last one on: the courier puts each returned stretch before the previous one.
-    guard var stretch = window.removeLast() else {
+    // From the last one on: the courier puts each returned notification before the previous one.
+    guard let entry = window.removeLast() else {
       pending.rest = nil
       return nil
     }
-    guard window.notifications < Int(rest.attempted) else {
-      return .returned(stretch, notBefore: nil)
+    guard window.count < Int(rest.attempted) else {
+      return (entry.message, .returned(wasSent: entry.wasSent, notBefore: nil))
     }
-    stretch.wasSent = true
-    if rest.isUncertain, shared.uncertain == .drop { return .dropped(stretch) }
-    traffic.recordRetry(rest.cause, Int(stretch.count))
-    return .returned(stretch, notBefore: nil)
+    if rest.isUncertain, shared.uncertain == .drop { return (entry.message, .dropped) }
+    traffic.recordRetry(rest.cause)
+    return (entry.message, .returned(wasSent: true, notBefore: nil))
   }
 
   /// Returns the hash of the next device token that an answer proved to be good.
@@ -108,6 +104,7 @@ extension BinaryLink {
       handleBarrierAnswer()
     } else if response.status == .none {
       settle(before: id + 1, byProof: true)
+      saysNoError = true
       return
     } else if response.status == .shutdown {
       settle(before: id + 1, byProof: true)
@@ -185,7 +182,7 @@ extension BinaryLink {
   private mutating func giveUpBarrier() {
     state = .closing
     // The gateway reports what it has accepted, and has not reported everything.
-    let isPartlyProved = kept == .nothing && (window.first?.skipped ?? 0) > 0
+    let isPartlyProved = kept == .nothing && saysNoError && openCount > 0
     if isPartlyProved || supply.isStopping && barrier.isReliable { return treatBarrierAsLost() }
     if !supply.isStopping, openCount > 0 {
       reports.add(.askedAgain(Int(openCount)))
@@ -196,7 +193,7 @@ extension BinaryLink {
     settle(before: nextID, byProof: false)
     if kept == .unanswered {
       takeBackToWire()
-      accept(UInt32(window.notifications), byProof: false)
+      accept(UInt32(window.count), byProof: false)
     }
     if pending.accepted > before { reports.add(.unproved(Int(pending.accepted - before))) }
     end(.silent)
@@ -205,7 +202,7 @@ extension BinaryLink {
   /// Counts the kept notifications as written directly before the barrier.
   private mutating func takeBackToWire() {
     kept = .nothing
-    headID = endID &- UInt32(window.notifications)
+    headID = endID &- UInt32(window.count)
   }
 
   // MARK: - The search for a poison notification

@@ -14,28 +14,21 @@ extension BinaryLink {
     guard isOpen else { return .closed }
     let frameBytes = Frame.byteCount(settings.format, payloadBytes: payloadBytes)
     guard batch.bytes + frameBytes <= batch.buffer.capacity else { return .batchFull }
-    guard window.isEmpty || window.count + 2 < window.capacity,
-      window.notifications < poisonSearch.limit
+    guard window.count < min(window.capacity, poisonSearch.limit)
     else { return .windowFull }
     return nil
   }
 
   /// Puts a notification into the batch.
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    let isFirst = batch.isEmpty
-    if isFirst { batch.since = time.now }
+    if batch.isEmpty { batch.since = time.now }
     batch.bytes = Frame(
       identifier: nextID, expiration: message.expiration, priority: message.priority
     ).write(
       settings.format, token: message.token.bytes.span, message.payload, message.rendition,
       in: text, to: batch.buffer, at: batch.bytes)
     if window.isEmpty { headID = nextID }
-    // A write reaches the gateway or not, so a stretch must not extend over two writes.
-    if message.follows, !isFirst, let last = window.last, last.wasSent == message.wasSent {
-      window.extendLast()
-    } else {
-      window.append(Stretch(place: message.place, wasSent: message.wasSent))
-    }
+    window.append(Window.Entry(message: message.number, wasSent: message.wasSent))
     if message.wasSent { batch.repeated += 1 }
     recipients.record(message.token.hash, nextID)
     nextID += 1
@@ -64,17 +57,16 @@ extension BinaryLink {
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
   }
 
-  /// Calls `body` with the stretches in the batch that are sent for the first time.
-  public func forEachFirst(_ body: (Stretch) -> Void) {
+  /// Calls `body` with the notifications in the batch that are sent for the first time.
+  public func forEachFirst(_ body: (MessageNumber) -> Void) {
     // Kept notifications are not on this connection, which carries only a barrier.
     guard kept == .nothing else { return }
     var index = window.count - 1
-    var end = endID
+    var id = endID
     while index >= 0 {
-      let stretch = window[index]
-      end -= stretch.count
-      guard end > lastWrittenID else { break }
-      if !stretch.wasSent { body(stretch) }
+      id -= 1
+      guard id > lastWrittenID else { break }
+      if !window[index].wasSent { body(window[index].message) }
       index -= 1
     }
   }

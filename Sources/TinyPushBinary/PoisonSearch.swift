@@ -28,7 +28,7 @@ struct PoisonSearch {
   /// Whether a notification has settled since the search began.
   private(set) var hasSettledAny = false
   /// The notification that was the only one in flight.
-  private var isolated: FilePlace?
+  private var isolated: MessageNumber?
   /// The number of deaths in a row with the same isolated notification in flight.
   private var isolatedDeaths = 0
 
@@ -43,7 +43,7 @@ struct PoisonSearch {
   /// - Parameters:
   ///   - inFlight: the number of notifications that may or may not have arrived.
   ///   - place: the first of them.
-  mutating func died(inFlight: Int, first place: FilePlace?) {
+  mutating func died(inFlight: Int, first place: MessageNumber?) {
     guard !isProbing else {
       // The probe died, so the gateway is not well: the notification gets one more attempt.
       isolatedDeaths = Self.deathsMax - 1

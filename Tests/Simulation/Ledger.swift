@@ -51,7 +51,7 @@ final class Ledger {
 
   enum Outcome {
     case proved, settled, dropped
-    /// Settled before this agent began, by the progress on disk.
+    /// Settled before this agent began, as the name of the file says.
     case passed
   }
 
@@ -62,17 +62,12 @@ final class Ledger {
     var refusals: [Int: UInt16] = [:]
     var recorded: Set<String> = []
     var reported: Set<Reported> = []
-    /// The file whose progress an earlier agent kept.
-    var resumed: SpoolFile?
-    /// The files that the agent opened, by name.
-    var files: [String: SpoolFile] = [:]
     /// Notifications that count as rejected without an answer and are not recorded yet.
     var inferredRejections = 0
     /// The inodes of files that are read again from the start.
     var reopened: Set<UInt64> = []
     /// The notifications that may be sent again, even if they have an outcome.
     var repeatable: Set<Int> = []
-    var held: Set<UInt64> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
     var postponed: UInt64 = 0
@@ -135,6 +130,9 @@ final class Ledger {
     self.gateway = gateway
   }
 
+  /// Adds a line to the trace.
+  var say: (@autoclosure () -> String) -> Void = { _ in }
+
   func complain(_ violation: String) {
     if violations.count < 20 { violations.append("at \(timeline.elapsed) ms: \(violation)") }
   }
@@ -167,14 +165,14 @@ final class Ledger {
     }
   }
 
-  func opened(_ file: SpoolFile, _ name: String) {
+  func opened(_ file: SpoolFile) {
+    guard file.reader.life != lives else { return }
     file.wasOpened = true
     file.openedAt = timeline.now
     // With several recipients files, a change may be noticed late. Then the whole file is sent
     // again.
     if life.isListChanged, Set(file.items.compactMap(\.list)).count > 1 { reopen(file) }
-    if file.reader.life != lives { file.reader = (lives, life.counters.superseded) }
-    life.files[name] = file
+    file.reader = (lives, life.counters.superseded)
   }
 
   /// Notes that a file is read again, since it was appended to or its failures are not safe.
@@ -197,8 +195,7 @@ final class Ledger {
   }
 
   /// Checks a failure that the agent tried to record.
-  func recorded(_ failure: Failure, of name: String, _ isRecorded: Bool) {
-    let file = life.files[name] ?? disk.new[name]
+  func recorded(_ failure: Failure, of file: SpoolFile?, _ name: String, _ isRecorded: Bool) {
     if let number = failure.number {
       if failure.code == "limited" {
         limits(number)
@@ -231,53 +228,23 @@ final class Ledger {
       }
     } else {
       reopen(file)
-      life.held.insert(file.inode)
     }
   }
 
-  /// How many files that cannot be removed an agent remembers.
-  private static let heldMax = 256
-
-  /// Notes that a file could not be removed.
-  ///
-  /// Of very many, the agent forgets some and sends them again.
-  func held(_ file: SpoolFile) {
-    if life.held.count >= Self.heldMax, !life.held.contains(file.inode) { reopen(file) }
-    life.held.insert(file.inode)
-  }
-
   func removed(_ file: SpoolFile, _ name: String) {
-    life.held.remove(file.inode)
     checkReported(file, name)
     for item in file.items where forbidsLoss && !isSettled(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }
   }
 
-  /// Checks that everything before the kept progress is decided, since nobody reads it again.
-  func keeps(_ progress: Progress?) {
-    // Only one progress is kept: if another file takes its place, this one is sent again.
-    if let resumed = life.resumed, progress?.file != resumed.identity {
-      for item in resumed.items {
-        if let number = item.number, life.outcomes[number] == .passed {
-          life.outcomes[number] = nil
-        }
-      }
-    }
-    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file })
-    else { return }
-    for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
+  /// Checks that everything before an offset is decided, since no agent reads it again.
+  func renames(_ file: SpoolFile, settledTo offset: Int64) {
+    for item in file.items where forbidsLoss && item.offset < offset {
       if !isSettled(item, in: file) {
-        complain("progress to \(progress.offset) is kept, and \(describe(item)) is not decided")
+        complain("\(file.name) is settled to \(offset), and \(describe(item)) is not decided")
       }
     }
-  }
-
-  private func isBefore(_ progress: Progress, _ item: Item, in file: SpoolFile) -> Bool {
-    if item.offset == .max { return false }
-    if item.offset < progress.offset { return true }
-    let next = file.items.lazy.map(\.offset).filter { $0 >= progress.offset }.min()
-    return item.offset == next && item.recipient < progress.recipient
   }
 
   private func describe(_ item: Item) -> String {
@@ -308,7 +275,7 @@ final class Ledger {
   /// Whether the same notification waits in another file, or is recorded.
   private func isElsewhere(_ number: Int, besides file: SpoolFile) -> Bool {
     disk.lines.contains { $0.isDurable && $0.failure.number == number }
-      || (Array(disk.new.values) + Array(disk.later.values)).contains { other in
+      || (disk.waiting + Array(disk.later.values)).contains { other in
         other !== file && other.items.contains { $0.number == number }
       }
   }
@@ -339,7 +306,7 @@ final class Ledger {
       places[number] ?? 1 == 1, !isRepeatable(number),
       timeline.now > sleptUntil + Self.expiryPatience, let wall = timeline.time.wallSeconds
     else { return }
-    let files = disk.new.values.filter { $0.holds(item) }
+    let files = disk.waiting.filter { $0.holds(item) }
     let isOver = files.allSatisfy { file in
       if file.wasReleased { return item.notBefore + Int64(ttl) + 5 < wall }
       return file.cameAt.until(timeline.now) > .seconds(ttl) + Self.expiryPatience
@@ -359,7 +326,7 @@ final class Ledger {
     isStopping = false
     // An item in a file and also put aside from it is sent twice.
     var seen: Set<Int> = []
-    for file in Array(disk.new.values) + Array(disk.later.values) {
+    for file in disk.waiting + Array(disk.later.values) {
       for item in file.items
       where (item.notBefore > 0 || hasLimits) && !seen.insert(item.identity).inserted {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
@@ -371,12 +338,11 @@ final class Ledger {
     suppressing.known = Known()
     learns([:], isNews: true)
     beginsBatch()
-    guard let progress = disk.progress,
-      let file = disk.new.values.first(where: { $0.identity == progress.file })
-    else { return }
-    life.resumed = file
-    for item in file.items where isBefore(progress, item, in: file) {
-      if let number = item.number { life.outcomes[number] = .passed }
+    for (name, file) in disk.taken {
+      let offset = TakenName(name.bytes.span)!.offset
+      for item in file.items where item.offset < offset {
+        if let number = item.number { life.outcomes[number] = .passed }
+      }
     }
   }
 
@@ -391,7 +357,7 @@ final class Ledger {
 
   /// Checks after the faults that nothing is left and nothing was lost.
   func checkEnd(_ files: [SpoolFile]) {
-    for name in disk.new.keys.sorted() { complain("\(name) is left in the spool") }
+    for file in disk.waiting { complain("\(file.name) is left in the spool") }
     for name in disk.later.keys.sorted() { complain("\(name) is left in later/") }
     if forbidsLoss { checkReplaced() }
     if life.counters.postponed != life.postponed {

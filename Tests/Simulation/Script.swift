@@ -4,8 +4,9 @@ import TinyPushBinary
 /// What a test script can do to the world.
 extension World {
   var accepted: [Int] { gateway.pushes.map(\.number) }
-  var inFlight: Int { courier.inFlight(link) }
-  var waiting: [String] { disk.new.keys.sorted() }
+  var inFlight: Int { courier.inFlight }
+  /// The names of the files in `new/` and `taken/`, as they were put.
+  var waiting: [String] { disk.waiting.map(\.name).sorted() }
   /// The numbers of the notifications that are recorded in `failed/`.
   var recorded: [Int] { disk.failures.compactMap(\.number) }
   var forbidsLoss: Bool {
@@ -39,10 +40,15 @@ extension World {
   }
 
   func append(_ name: String, _ text: String, items: [Item], tells: Bool) {
-    guard let file = disk.new[name] else { return }
-    disk.append(name, text.bytes, items: ledger.put(items, into: name))
+    guard let file = disk.waiting.last(where: { $0.name == name }) else { return }
+    append(to: file, text, items: items, tells: tells)
+  }
+
+  /// Appends to a file that a program has open.
+  func append(to file: SpoolFile, _ text: String, items: [Item], tells: Bool) {
+    disk.append(file, text.bytes, items: ledger.put(items, into: file.name))
     if file.wasOpened { ledger.reopen(file) }
-    if tells { notices.append(.ended(name)) }
+    if tells { notices.append(disk.new[file.name] === file ? .ended(file.name) : .changed(file)) }
   }
 
   func delete(_ name: String) {
@@ -66,7 +72,9 @@ extension World {
     disk.lists[name] = list
   }
 
-  func makeUnreadable(_ name: String, _ failure: OpenFailure?) { disk.new[name]?.failure = failure }
+  func makeUnreadable(_ name: String, _ failure: OpenFailure?) {
+    disk.waiting.last { $0.name == name }?.failure = failure
+  }
 
   /// The factor of serial numbers, which distinguish notifications to the same token.
   static let tokensMax = 1_000_000
@@ -125,7 +133,6 @@ extension World {
     hangUp()
     dialed = nil
     notices = []
-    openFile = nil
     isFinished = false
     lastWord = .wait
     lives += 1
@@ -138,6 +145,5 @@ extension World {
     held = nil
     ledger.restarted(settings)
     noticeSuppression()
-    if let progress = disk.progress { courier.resume(progress) }
   }
 }

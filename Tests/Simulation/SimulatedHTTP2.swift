@@ -14,7 +14,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private var aside: HTTP2Wire?
   private var dialedAt: Instant?
   /// Notifications that were taken and have no outcome.
-  private var open: [(place: FilePlace, number: Int, key: String?, order: UInt64)] = []
+  private var open: [(message: MessageNumber, number: Int, key: String?, order: UInt64)] = []
   /// The order of the newest accepted notification, by device and collapse ID.
   ///
   /// The numbers of notifications that were taken after a newer one was accepted.
@@ -56,8 +56,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
     let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
-    let (offset, order, wasSent) = (message.place.offset, message.order, message.wasSent)
-    service.say("    take \(number) at \(offset) order \(order) \(wasSent)")
+    let (order, wasSent) = (message.order, message.wasSent)
+    service.say("    take \(number) order \(order) \(wasSent)")
     service.ledger.takes(number)
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
@@ -69,22 +69,15 @@ struct SimulatedHTTP2: ~Copyable, Link {
     } else {
       late.remove(number)
     }
-    open.append((message.place, number, key, message.order))
+    open.append((message.number, number, key, message.order))
     link.take(message, in: text)
   }
 
-  mutating func takeOutcome() -> LinkOutcome? {
-    guard let outcome = link.takeOutcome() else { return nil }
-    let stretch: Stretch
-    switch outcome {
-    case .accepted(let one, _), .rejected(let one, _), .returned(let one, _), .superseded(let one),
-      .dropped(let one):
-      stretch = one
-    }
-    guard let index = open.firstIndex(where: { $0.place == stretch.place }), stretch.count == 1
-    else {
-      service.ledger.complain("an outcome of a notification that was not taken: \(stretch)")
-      return outcome
+  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
+    guard let (message, outcome) = link.takeOutcome() else { return nil }
+    guard let index = open.firstIndex(where: { $0.message == message }) else {
+      service.ledger.complain("an outcome of a notification that was not taken: \(message)")
+      return (message, outcome)
     }
     let (_, number, key, order) = open.remove(at: index)
     service.say("    \(number): \(outcome)")
@@ -100,16 +93,16 @@ struct SimulatedHTTP2: ~Copyable, Link {
         shown[key] = max(shown[key, default: 0], order)
       }
       service.ledger.proves(number)
-    case .rejected(_, let rejection): service.ledger.rejects(number, rejection)
-    case .returned(let stretch, let notBefore):
+    case .rejected(let rejection): service.ledger.rejects(number, rejection)
+    case .returned(let wasSent, let notBefore):
       if let notBefore { service.waits[number] = notBefore }
-      if !stretch.wasSent { service.ledger.life.framed.remove(number) }
+      if !wasSent { service.ledger.life.framed.remove(number) }
     case .superseded:
       service.ledger.supersededNumbers.insert(number)
       service.ledger.life.superseded += 1
     case .dropped: service.ledger.dropped.insert(number)
     }
-    return outcome
+    return (message, outcome)
   }
 
   mutating func takeProved() -> UInt64? { link.takeProved() }
@@ -229,11 +222,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
 
   // MARK: - State
 
-  var stretchCount: Int { link.stretchCount }
-  var notificationCount: Int { link.notificationCount }
   var isBusy: Bool { link.isBusy }
-  var endings: UInt32 { link.endings }
-  func forEachStretch(_ body: (Stretch) -> Void) { link.forEachStretch(body) }
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { link.forEachBuffer(body) }
 
   mutating func takeTraffic() -> LinkTraffic {

@@ -125,7 +125,7 @@ public final class Trial {
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {
       // The next agent handles what a stop, or a failing disk, has left.
-      if isCalm, world.disk.new.isEmpty {
+      if isCalm, world.disk.waiting.isEmpty {
         // `--once` does not wait for what is due later.
         waitForNextDue()
       } else if isCalm {
@@ -159,7 +159,7 @@ public final class Trial {
 
   /// Whether everything has been delivered and nothing is to come.
   var isDone: Bool {
-    isCalm && world.disk.new.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
+    isCalm && world.disk.waiting.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
       && world.ledger.isAllSummarized
   }
 
@@ -273,6 +273,7 @@ public final class Trial {
     world.ledger.numberMax = workload.numbers
     world.ledger.serialMax = workload.serials
     world.put(name, text, items: items, tells: tells)
+    world.disk.new[name]!.mayGrow = random.oneIn(6)
     files.append(world.disk.new[name]!)
   }
 

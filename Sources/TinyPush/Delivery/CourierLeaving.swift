@@ -35,7 +35,7 @@ extension Courier {
       if state.fate == .unrecorded {
         let first = min(state.unrecordedFrom, state.cursor.offset)
         if let step = rename(file, settledTo: first) { return step }
-        troubles.putOff(state.arrivalNs)
+        troubles.putOff(state.arrivalNs, at: time.now)
       } else if state.fate == .leaves, state.mayGrow {
         // What a program appends is delivered, until the program closes the file.
         if let step = rename(file, settledTo: state.cursor.offset) { return step }

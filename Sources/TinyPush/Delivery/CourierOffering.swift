@@ -132,7 +132,9 @@ extension Courier {
 
   /// Whether the notifications of a file come before those of another one that was read later.
   private func comes(_ file: FileNumber, before other: FileNumber) -> Bool {
-    let (one, two) = (LaterName.source(of: files.name(file)), LaterName.source(of: files.name(other)))
+    let (one, two) = (
+      LaterName.source(of: files.name(file)), LaterName.source(of: files.name(other))
+    )
     return !two.sorts(before: one)
   }
 

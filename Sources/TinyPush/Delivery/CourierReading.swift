@@ -43,11 +43,11 @@ extension Courier {
   /// Returns the step that looks for files, or that brings one back from `later/`.
   @inline(never)
   private mutating func scanStep() -> Step? {
-    if waiting.update(at: time.now) { later.isScanWanted = true }
+    if waiting.update(at: time.now, rescan: settings.rescan) { later.isScanWanted = true }
     if troubles.mustRetryRecords(at: time.now) { waiting.isTakenWanted = true }
     if let at = nextWaitAt, at <= time.now { endWaits() }
     if let step = releaseStep() { return step }
-    guard let directory = waiting.scan(at: time.now, rescan: settings.rescan) else { return nil }
+    guard let directory = waiting.nextScan() else { return nil }
     if directory == .new { suppression.retry() }
     return .scan(directory)
   }
@@ -117,7 +117,9 @@ extension Courier {
   mutating func endTurn() {
     guard let file = reader.file else { return }
     files[file].cursor = reader.cursorToKeep()
-    if files[file].cursor.text != Outbox.none { files[file].cursor.listPlace = reader.roster.present }
+    if files[file].cursor.text != Outbox.none {
+      files[file].cursor.listPlace = reader.roster.present
+    }
     reader.end()
     files.putUnread(file)
   }
@@ -164,6 +166,10 @@ extension Courier {
       if reader.file == nil { taken(facts) }
       let file = reader.file!
       if facts.size > files[file].size { reader.cursor.waitsSince = nil }
+      // What was appended came later than the file.
+      if facts.modifiedNs > files[file].arrivalNs {
+        files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
+      }
       files[file].size = facts.size
       if facts.mayGrow { files[file].mayGrow = true }
       reader.take(bytes, isWhole: isWhole)

@@ -19,7 +19,8 @@ extension Courier {
   mutating func recordStep() -> Step {
     switch recorder.pending!.task {
     case .postponed, .summary: target.set { later.appendFileName(to: &$0) }
-    case .failureOfFile(.taken): name.set { files.appendTakenName(recorder.pending!.file!, to: &$0) }
+    case .failureOfFile(.taken):
+      name.set { files.appendTakenName(recorder.pending!.file!, to: &$0) }
     case .failure, .failureOfFile, .report: break
     }
     return .record
@@ -35,6 +36,11 @@ extension Courier {
   /// The name in `new/` of the file to which the record belongs, followed by a NUL.
   @_lifetime(borrow self)
   public func recordedName() -> Span<UInt8> { recorder.source.bytes() }
+
+  /// Appends the name in `taken/` of the file to which the record belongs, if the file was taken.
+  package func appendRecordedTakenName(to text: inout Text) {
+    if let file = recorder.pending?.file { files.appendTakenName(file, to: &text) }
+  }
 
   /// The settlement to report, unless the record is a summary.
   public var settlement: Settlement { recorder.pending!.settlement }

@@ -38,6 +38,9 @@ extension Courier {
     files[outbox[text: outbox[message].text].file].arrivalNs
   }
 
+  /// Whether the file with this name in `taken/` is worked on.
+  public func isUnderWay(_ name: Span<UInt8>) -> Bool { files.contains(name) }
+
   /// Calls `body` with each file under way: when the file came, in UNIX nanoseconds, and how far it
   /// is sent.
   ///

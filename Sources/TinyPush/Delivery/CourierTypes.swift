@@ -166,14 +166,17 @@ extension Courier {
   public struct FileFacts {
     /// When the file came into `new/`, in UNIX nanoseconds, as its name in `taken/` says.
     public var arrivalNs: Int64
+    /// When something was last written to the file, in UNIX nanoseconds.
+    public var modifiedNs: Int64
     /// The size in bytes.
     public var size: Int64
     /// Whether a program may still have the file open for writing.
     public var mayGrow: Bool
 
     /// Makes facts.
-    public init(arrivalNs: Int64, size: Int64, mayGrow: Bool) {
+    public init(arrivalNs: Int64, modifiedNs: Int64, size: Int64, mayGrow: Bool) {
       self.arrivalNs = arrivalNs
+      self.modifiedNs = modifiedNs
       self.size = size
       self.mayGrow = mayGrow
     }

@@ -68,6 +68,10 @@ struct DiskTroubles {
   mutating func couldNotRecord(at now: Instant, _ reports: inout Reports) {
     if !isRecordBroken { reports.add(.notRecorded) }
     isRecordBroken = true
+    planRetry(at: now)
+  }
+
+  private mutating func planRetry(at now: Instant) {
     guard recordRetryAt == nil else { return }
     recordRetryAt = now + pause
     pause = min(Duration(milliseconds: pause.milliseconds * 2), Self.pauseMax)
@@ -76,7 +80,8 @@ struct DiskTroubles {
   /// Remembers a file in `taken/` that has an unwritten record, and is read again at the next try.
   ///
   /// Of many, some are forgotten, and may be read again before.
-  mutating func putOff(_ arrivalNs: Int64) {
+  mutating func putOff(_ arrivalNs: Int64, at now: Instant) {
+    planRetry(at: now)
     unrecorded[nextUnrecorded] = arrivalNs
     nextUnrecorded = (nextUnrecorded + 1) % unrecorded.count
   }

@@ -71,10 +71,11 @@ struct WaitingFiles: ~Copyable {
   /// Plans what is due: a rescan, another try, and the files that were closed a moment ago.
   ///
   /// Returns whether a rescan is due.
-  mutating func update(at now: Instant) -> Bool {
+  mutating func update(at now: Instant, rescan: Duration) -> Bool {
     var isRescan = false
     if let at = rescanAt, now >= at {
       requestScan()
+      rescanAt = now + rescan
       isRescan = true
     }
     if let at = retryAt, now >= at {
@@ -90,7 +91,7 @@ struct WaitingFiles: ~Copyable {
   }
 
   /// Returns the directory to scan now, if any.
-  mutating func scan(at now: Instant, rescan: Duration) -> Courier.Directory? {
+  mutating func nextScan() -> Courier.Directory? {
     if isTakenWanted || taken.isEmpty && !taken.isComplete {
       taken.startScan(isFromStart: isTakenWanted)
       isTakenWanted = false
@@ -99,7 +100,6 @@ struct WaitingFiles: ~Copyable {
     guard isNewWanted || new.isEmpty && !new.isComplete else { return nil }
     new.startScan(isFromStart: isNewWanted)
     isNewWanted = false
-    rescanAt = now + rescan
     return .new
   }
 

@@ -195,9 +195,11 @@ extension Courier {
     switch failure {
     case .vanished, .notRegular, .shortage: return
     case .unreadable(let error, let changeTimeNs):
-      // Its writer may be about to change its permissions.
-      let age = Int64(time.now.milliseconds) - cameAt(changeTimeNs)
-      guard age < Int64(Self.patience.milliseconds) else { return recordUnreadable(error) }
+      // The writer of a new file may be about to change its permissions.
+      let now = Int64(time.now.milliseconds)
+      guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time),
+        now - at < Int64(Self.patience.milliseconds)
+      else { return recordUnreadable(error) }
     case .busy: break
     case .notTaken(let error): troubles.couldNotTake(error, &reports)
     }

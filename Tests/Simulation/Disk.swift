@@ -217,10 +217,6 @@ final class Disk {
   var waiting: [SpoolFile] {
     (Array(new.values) + Array(taken.values)).sorted { $0.inode < $1.inode }
   }
-  /// The file that came into `new/` at a time, and has not left.
-  func file(_ arrivalNs: Int64) -> SpoolFile? {
-    taken.values.first { $0.arrivalNs == arrivalNs }
-  }
 
   // MARK: - Others
 
@@ -246,7 +242,9 @@ final class Disk {
   func take(_ name: String) -> String? {
     guard canTake, let file = new[name] else { return nil }
     file.arrivalNs = file.changeTimeNs
-    while self.file(file.arrivalNs) != nil { file.arrivalNs += 1 }
+    while taken.values.contains(where: { $0.name == name && $0.arrivalNs == file.arrivalNs }) {
+      file.arrivalNs += 1
+    }
     let target = "\(name)@\(file.arrivalNs).0"
     new[name] = nil
     taken[target] = file

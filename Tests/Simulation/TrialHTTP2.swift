@@ -70,7 +70,7 @@ extension Trial {
       return (.answer(403, #"{"reason":"BadCertificate"}"#), after)
     case 19: return (.answer(302, ""), after)
     case 20:
-      let time = UInt32(1_700_000_000 - random.upTo(100_000))
+      let time = UInt32(random.oneIn(5) ? 4_200_000_000 : 1_700_000_000 - random.upTo(100_000))
       world.ledger.suppressing.gone[token] = time
       return (Self.gone(since: time), after)
     default: return (.accept, after)

@@ -15,6 +15,8 @@ struct Requests: ~Copyable {
 
   struct Request: BitwiseCopyable {
     var stretch: Stretch
+    /// The hash of the notification.
+    var fingerprint: UInt64
     /// The hash of the device token.
     var device: UInt64
     var connection = Connection.current
@@ -74,7 +76,9 @@ struct Requests: ~Copyable {
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(slots.bytes) }
 
   /// Adds a request and returns its place.
-  mutating func append(_ stretch: Stretch, device: UInt64, namesTopic: Bool) -> UInt16 {
+  mutating func append(
+    _ stretch: Stretch, fingerprint: UInt64, device: UInt64, namesTopic: Bool
+  ) -> UInt16 {
     precondition(hasRoom)
     var place = firstFree
     if place == Self.none {
@@ -84,7 +88,8 @@ struct Requests: ~Copyable {
       firstFree = slots[Int(place)].newer
     }
     slots[Int(place)] = Request(
-      stretch: stretch, device: device, namesTopic: namesTopic, older: newest)
+      stretch: stretch, fingerprint: fingerprint, device: device, namesTopic: namesTopic,
+      older: newest)
     if newest == Self.none { oldest = place } else { slots[Int(newest)].newer = place }
     newest = place
     openCount += 1

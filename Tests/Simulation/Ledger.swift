@@ -30,8 +30,9 @@ final class Ledger {
   var supersededNumbers: Set<Int> = []
   /// Notifications dropped because their outcome is unknown and the settings say so.
   var dropped: Set<Int> = []
-  /// How often the gateway closed while only this notification was in flight.
-  var closesWithOnlyThis: [Int: Int] = [:]
+  /// How often the service closed while this notification was in flight; over the binary protocol,
+  /// while only this one was.
+  var closes: [Int: Int] = [:]
   /// Whether nothing happened that makes counts repeat or miss something.
   var isUneventful = true
   /// The number of agents before this one.
@@ -201,7 +202,7 @@ final class Ledger {
         if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
-      } else if life.inferredRejections == 0 || closesWithOnlyThis[number, default: 0] < 3 {
+      } else if life.inferredRejections == 0 || closes[number, default: 0] < 3 {
         complain("\(number) is rejected for ending connections, and did not: \(failure.reason)")
       } else {
         life.inferredRejections -= 1

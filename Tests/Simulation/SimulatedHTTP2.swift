@@ -100,7 +100,9 @@ struct SimulatedHTTP2: ~Copyable, Link {
         shown[key] = max(shown[key, default: 0], order)
       }
       service.ledger.proves(number)
-    case .rejected(_, let rejection): service.ledger.rejects(number, rejection)
+    case .rejected(_, let rejection):
+      service.ledger.rejects(number, rejection)
+      check(number, rejection)
     case .returned(let stretch, let notBefore):
       if let notBefore { service.waits[number] = notBefore }
       if !stretch.wasSent { service.ledger.life.framed.remove(number) }
@@ -110,6 +112,19 @@ struct SimulatedHTTP2: ~Copyable, Link {
     case .dropped: service.ledger.dropped.insert(number)
     }
     return outcome
+  }
+
+  /// Checks that the service refused the notification, or that three connections ended by it.
+  private func check(_ number: Int, _ rejection: Rejection) {
+    guard rejection.reason != .endsConnections else {
+      service.ledger.life.inferredRejections += 1
+      return
+    }
+    let status = Int(rejection.code)
+    let least = [401, 403, 404, 405].contains(status) ? 3 : 1
+    if service.answers[number]?[status] ?? 0 < least {
+      service.ledger.complain("\(number) is rejected with \(status), and was not \(least) times")
+    }
   }
 
   mutating func takeProved() -> UInt64? { link.takeProved() }
@@ -165,8 +180,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
         unacknowledged: wire.written - wire.acknowledged, since: .milliseconds(0),
         roundTrip: .milliseconds(2 * service.latency))
     case .authorize:
-      if let token = service.token(isRefused: link.refusedTokenIssuedAt != nil) {
-        link.authorized(token.text.utf8.span, issuedAt: token.issuedAt)
+      if let token = service.token(
+        isRefused: link.refusedTokenIssuedAt != nil, isInvalid: link.isTokenInvalid)
+      {
+        link.authorized(
+          token.text.utf8.span, issuedAt: token.issuedAt, isStored: token.isStored)
       } else {
         link.notAuthorized(until: now.now + .seconds(30))
       }
@@ -233,6 +251,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
   var notificationCount: Int { link.notificationCount }
   var isBusy: Bool { link.isBusy }
   var endings: UInt32 { link.endings }
+  /// The failures in a row, after ten of which `run --once` gives up.
+  var failures: Int { mutating get { link.failures } }
   func forEachStretch(_ body: (Stretch) -> Void) { link.forEachStretch(body) }
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { link.forEachBuffer(body) }
 

@@ -42,3 +42,16 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(returns.takeDecided()?.outcome == .rejected(Rejection(.endsConnections)))
   #expect(returns.takeDecided()?.place.offset == nil)
 }
+
+@Test func `all stretches that have room may be delayed`() {
+  var returns = Returns(capacity: 8)
+  var count: Int64 = 0
+  while returns.hasRoom(for: 1) {
+    returns.delay(stretch(count), until: at(100))
+    count += 1
+  }
+  #expect(returns.count == count)
+  for offset in 0..<count {
+    #expect(returns.takeNext(at: at(100))?.place.offset == offset)
+  }
+}

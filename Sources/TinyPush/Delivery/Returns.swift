@@ -18,7 +18,7 @@ struct Returns: ~Copyable {
   init(capacity: Int) {
     again = StretchQueue(capacity: 2 * capacity)
     decided = StretchQueue(capacity: 2 * capacity)
-    delayed = FixedBuffer(capacity: capacity)
+    delayed = FixedBuffer(capacity: 2 * capacity)
   }
 
   /// Whether there are no stretches.

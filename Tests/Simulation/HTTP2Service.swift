@@ -21,6 +21,8 @@ final class HTTP2Service {
     case leaveGently
     /// Cuts the connection.
     case cut
+    /// Answers with a frame that violates HTTP/2.
+    case violate
     /// Lets nothing pass in either direction any more.
     case die
   }
@@ -139,10 +141,11 @@ final class HTTP2Service {
   private func answer(_ stream: Int32, _ wire: HTTP2Wire, after: UInt64, _ response: Response) {
     timeline.plan(after: after) { [self] in
       guard !wire.isOver else { return }
-      if case .cut = response {
+      wire.startMax = nil
+      switch response {
+      case .cut, .violate:
         for number in wire.unanswered.values { ledger.closes[number, default: 0] += 1 }
-      } else {
-        wire.unanswered[stream] = nil
+      default: wire.unanswered[stream] = nil
       }
       switch response {
       case .accept:
@@ -159,6 +162,7 @@ final class HTTP2Service {
         wire.answer(stream, 200)
         chttp2_server_leave(wire.server, -1, 0, nil)
       case .cut: return wire.cut()
+      case .violate: return wire.violate()
       case .die: wire.isDead = true
       }
       wire.flush()
@@ -184,6 +188,8 @@ final class HTTP2Wire {
   private(set) var isOver = false
   /// The notifications of the unanswered requests, by stream.
   var unanswered: [Int32: Int] = [:]
+  /// The requests allowed until the first answer, if the last connection was cut with open ones.
+  var startMax: Int?
   /// The bytes that the client has written.
   private(set) var written = 0
   /// The bytes that the client knows to be acknowledged.
@@ -275,6 +281,10 @@ final class HTTP2Wire {
       service.ledger.complain("the client violates HTTP/2")
       return
     }
+    if let startMax, chttp2_server_open(server) > startMax {
+      service.ledger.complain(
+        "\(chttp2_server_open(server)) requests are open, right after a cut with open requests")
+    }
     if chttp2_server_open(server) > announcedMax {
       service.ledger.complain(
         "\(chttp2_server_open(server)) requests are open, and \(announcedMax) are allowed")
@@ -310,6 +320,9 @@ final class HTTP2Wire {
       carry { [self] in if !isDead, !isCutForClient { arrived.append(bytes) } }
     }
   }
+
+  /// Sends a DATA frame of no stream (RFC 9113, section 6.1).
+  func violate() { carry { [self] in arrived.append([0, 0, 1, 0, 0, 0, 0, 0, 0, 0]) } }
 
   /// Cuts the connection without announcing it.
   func cut() {

@@ -384,6 +384,23 @@ final class Ledger {
 
   // MARK: - The end
 
+  /// Checks that notifications that the service does not take hold up no others.
+  ///
+  /// - Parameter poisons: the tokens of those that the service does not take.
+  func checkHeldUp(besides poisons: some Collection<Int>) {
+    for (name, file) in disk.new.sorted(by: { $0.key < $1.key }) where file.failure == nil {
+      for item in file.items {
+        guard let number = item.number, item.list == nil, !isDecided(item, in: file),
+          !poisons.contains(number % World.tokensMax),
+          !file.lines.contains(where: { $0.failure.number == number }),
+          // A file whose record could not be written is delivered again as a whole.
+          !life.held.contains(file.inode)
+        else { continue }
+        complain("\(number) of \(name) is held up")
+      }
+    }
+  }
+
   /// Checks after the faults that nothing is left and nothing was lost.
   func checkEnd(_ files: [SpoolFile]) {
     for name in disk.new.keys.sorted() { complain("\(name) is left in the spool") }

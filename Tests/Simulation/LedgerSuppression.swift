@@ -120,6 +120,9 @@ extension Ledger {
       // A time in the future counts as the present.
       let said = suppressing.gone[number] ?? 0
       let isFuture = said > record.time && Int64(said) > timeline.time.wallSeconds ?? .max
+      if suppressing.isClockSteady, let wall = timeline.time.wallSeconds, record.time > wall {
+        complain("\(number) is learned to be gone since \(record.time), which is in the future")
+      }
       if said != record.time, !isFuture {
         complain("\(number) is learned to be gone since \(record.time), and nobody said so")
       }

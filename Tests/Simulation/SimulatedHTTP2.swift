@@ -13,6 +13,10 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private var wire: HTTP2Wire?
   private var aside: HTTP2Wire?
   private var dialedAt: Instant?
+  /// The last instants at which it dialed.
+  private var dials: [Instant] = []
+  /// Whether the last connection was cut with open requests.
+  private var mustStartSmall = false
   /// Notifications that were taken and have no outcome.
   private var open: [(place: FilePlace, number: Int, key: String?, order: UInt64)] = []
   /// The order of the newest accepted notification, by device and collapse ID.
@@ -166,7 +170,10 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private mutating func perform(_ step: Courier.Step) {
     service.say("    \(step)")
     switch step {
-    case .dial: dialedAt = now.now + .milliseconds(2 * service.latency + 1)
+    case .dial:
+      dialedAt = now.now + .milliseconds(2 * service.latency + 1)
+      dials = dials.filter { now.now < $0 + .seconds(60) } + [now.now]
+      if dials.count > 20 { service.ledger.complain("it dials \(dials.count) times in a minute") }
     case .write:
       guard let wire else { return service.ledger.complain("writes without a connection") }
       wire.write([UInt8](link.batchContents()))
@@ -219,6 +226,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
       dialedAt = nil
       if service.canDial() {
         wire = HTTP2Wire(service)
+        if mustStartSmall { wire?.startMax = max(settings.streams / 16, 1) }
+        mustStartSmall = false
         link.connected()
       } else {
         link.disconnected(at: now.now, byPeer: false)
@@ -230,6 +239,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
       link.received(bytes.span)
     }
     if let wire, wire.isCutForClient {
+      mustStartSmall = !wire.unanswered.isEmpty && aside == nil
       self.wire = nil
       link.disconnected(at: now.now, byPeer: true)
     }

@@ -35,6 +35,7 @@ private let poisons: [(name: String, response: HTTP2Service.Response, isRecorded
   ("a refused stream", .reset(7), false),
   ("silence", .silence, false),
   ("the end of the connection", .cut, true),
+  ("an answer that violates HTTP/2", .violate, true),
   ("status 401", .answer(401, ""), true),
   ("status 403", .answer(403, #"{"reason":"Forbidden"}"#), true),
   ("status 404", .answer(404, #"{"reason":"BadPath"}"#), true),

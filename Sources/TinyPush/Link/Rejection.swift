@@ -177,7 +177,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       "the signing key is not for this topic: use a key of the topic's team that may send to it"
     case .missingProviderToken: "set signing-key, key-id and team-id, or certificate"
     case .expiredProviderToken:
-      "check this machine's clock, by which the provider token was made just now"
+      "check this machine's clock: by it the provider token is new"
     case .badPath, .methodNotAllowed:
       "check that gateway names the push service itself, and no proxy"
     case .badCollapseID: "a collapse-id has 64 bytes at most"

@@ -294,10 +294,11 @@ public struct HTTP2Link: ~Copyable, Link {
     }
   }
 
-  /// Calls `body` with each of the link's large buffers.
+  /// Calls `body` with each of the link's large buffers, and frees nghttp2's unused memory.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     requests.forEachBuffer(body)
     body(answers.bytes)
+    session?.trim()
   }
 
   /// Returns the traffic since the last call.

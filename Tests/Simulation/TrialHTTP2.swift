@@ -67,7 +67,8 @@ extension Trial {
       // The machine may have slept meanwhile.
       let latest = world.ledger.sleptUntil + HTTP2Faults.patience
       guard latest <= world.timeline.now else { return endPoison(at: latest) }
-      if !workload.isTimed, !workload.isLimiting, !workload.isCollapsing {
+      // The rest of a file that could not be opened waits for what was read of it.
+      if !workload.isTimed, !workload.isLimiting, !workload.isCollapsing, !faults.has(.busy) {
         world.ledger.checkHeldUp(besides: http2Faults.poisons.keys)
       }
       http2Faults.end()

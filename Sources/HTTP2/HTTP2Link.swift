@@ -36,6 +36,8 @@ public struct HTTP2Link: ~Copyable, Link {
   var aside: Session?
   /// Whether only one request was unanswered when the connection was set aside.
   var isAsideForOne = false
+  /// Whether another connection had more answers than the one that was set aside.
+  var isAsideShort = false
   /// Whether the agent must close the connection that is set aside.
   var mustCloseAside = false
   var upSince: Instant?

@@ -213,9 +213,14 @@ extension HTTP2Link {
   ///
   /// It is refused after three connections, if others were accepted between them: an outage also
   /// ends connections.
-  mutating func endsConnection(_ place: UInt16) {
+  ///
+  /// - Parameter isShort: whether another connection had more answers. If not, the service may end
+  ///   each connection after a number of requests.
+  mutating func endsConnection(_ place: UInt16, isShort: Bool) {
     let key = requests[place].fingerprint
-    let entry = waits.refuse(key, .endsConnections, accepted: accepted)
+    let entry =
+      isShort
+      ? waits.refuse(key, .endsConnections, accepted: accepted) : waits.fail(key)
     _ = pace.suspect(key, isFirst: entry.failures == 1, at: time.now)
     if entry.isHopeless, settings.uncertain == .resend {
       traffic.uncertain += 1

@@ -47,7 +47,11 @@ extension HTTP2Link {
         if request.sentAt == nil, !batch.isBlocked {
           goesAgain(place)
         } else {
-          if endedByOne { endsConnection(place) } else { decideUncertain(place, .connectionLost) }
+          if endedByOne {
+            endsConnection(place, isShort: connection == .aside ? isAsideShort : pace.isShort)
+          } else {
+            decideUncertain(place, .connectionLost)
+          }
           uncertain += 1
         }
       }
@@ -88,6 +92,7 @@ extension HTTP2Link {
     }
     endings &+= 1
     isAsideForOne = requests.currentCount == 1
+    isAsideShort = pace.isShort
     requests.setAside()
     aside = session
     session = nil

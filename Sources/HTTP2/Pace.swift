@@ -26,6 +26,9 @@ struct Pace {
   /// The notifications in a row that the service did not take.
   private(set) var failures = 0
   private var narrowing = Narrowing()
+  /// The answers on this connection, and the most on any.
+  private var answers = 0
+  private var answersMax = 0
 
   init(seed: UInt64) { trouble = Backoff(seed: seed) }
 
@@ -33,7 +36,11 @@ struct Pace {
   mutating func connected(sendsOneAtATime: Bool) {
     self.sendsOneAtATime = sendsOneAtATime || self.sendsOneAtATime
     pauses = 0
+    answers = 0
   }
+
+  /// Whether another connection has had more answers than this one.
+  var isShort: Bool { answers < answersMax }
 
   /// Ends a connection on which this number of notifications may or may not have arrived.
   mutating func ended(uncertain: Int) { narrowing.ended(uncertain: uncertain) }
@@ -50,6 +57,8 @@ struct Pace {
   mutating func answered() {
     suspectedSince = nil
     failures = 0
+    answers += 1
+    answersMax = max(answersMax, answers)
     narrowing.answered()
   }
 

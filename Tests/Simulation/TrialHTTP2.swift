@@ -34,7 +34,7 @@ struct HTTP2Faults {
       }
     }
     if random.oneIn(8) { illOneIn = random.pick([2, 3, 5]) }
-    if random.oneIn(8) { requestsMax = random.pick([3, 40, 100]) }
+    if random.oneIn(8) { requestsMax = random.pick([40, 100]) }
     hasDamagedToken = random.oneIn(8)
   }
 

@@ -210,6 +210,21 @@ func `two notifications that the service never takes hold up no other`(cause: In
   #expect(service.requests < 5000)
 }
 
+@Test(arguments: [1, 2, 3, 10])
+func `a server that ends each connection after some requests refuses no notification`(max: Int) {
+  let (world, service) = http2World()
+  var (connection, requests) = (0, 0)
+  service.respond = { [unowned service] _ in
+    if connection != service.connections { (connection, requests) = (service.connections, 0) }
+    requests += 1
+    return requests > max ? (.cut, 1) : (.accept, 1)
+  }
+  for number in 1...100 { world.put("\(10_000 + number)", number) }
+  world.run(.seconds(3600))
+  #expect(world.recorded == [])
+  #expect(world.taken == Set(1...100))
+}
+
 @Test func `connections that each deliver something are made seldom`() {
   let (world, service) = http2World()
   // The service ends each connection in order, after one request.

@@ -72,7 +72,7 @@ import Testing
     ("BadExpirationDate", 400, .failed), ("BadMessageId", 400, .failed),
     ("BadPriority", 400, .failed), ("BadTopic", 400, .kept),
     ("DeviceTokenNotForTopic", 400, .failed), ("DuplicateHeaders", 400, .failed),
-    ("IdleTimeout", 400, .failed), ("InvalidPushType", 400, .failed),
+    ("IdleTimeout", 400, .again), ("InvalidPushType", 400, .failed),
     ("MissingDeviceToken", 400, .failed), ("MissingTopic", 400, .kept),
     ("PayloadEmpty", 400, .failed), ("TopicDisallowed", 400, .kept),
     ("BadCertificate", 403, .kept), ("BadCertificateEnvironment", 403, .kept),

@@ -117,7 +117,7 @@ extension Ledger {
 
   private func becomeUncertain(byPeer: Bool) {
     let inFlight = account.frames[account.settled...].compactMap(\.number)
-    if byPeer, inFlight.count == 1 { closesWithOnlyThis[inFlight[0], default: 0] += 1 }
+    if byPeer, inFlight.count == 1 { closes[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
     // If the gateway closes at a barrier without notifications, the agent sends no more barriers.
     if byPeer, account.barrierAt != nil {

@@ -30,7 +30,7 @@ public final class Trial {
     case http2
   }
 
-  private let seed: UInt64
+  let seed: UInt64
   let world: World
   var random: Seeded
   var workload: Workload
@@ -45,6 +45,7 @@ public final class Trial {
   /// The HTTP/2 service, if the run uses that link.
   var service: HTTP2Service?
   var refusalsUntil: Instant?
+  var http2Faults = HTTP2Faults()
   private var wasStopped: Bool { stopBy != nil }
   /// The number of agents that began after the faults.
   var calmLives = 0
@@ -121,6 +122,7 @@ public final class Trial {
       world.timeline.plan(after: event.at) { [self] in inject(event.kind) }
     }
     world.timeline.plan(after: faults.calmAt) { [self] in calm() }
+    if service != nil { planEndOfPoison() }
     let end = world.timeline.now + .milliseconds(faults.calmAt) + Self.patience
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {

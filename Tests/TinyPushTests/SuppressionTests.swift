@@ -164,6 +164,17 @@ func `a registration in the same second or later lifts a suppression and is lear
   #expect(known.learned == ["1 registered \(now)"])
 }
 
+@Test func `a device that is gone since a time in the future is gone since now`() {
+  let known = Known()
+  known.suppression.learnGone(token(1), since: .max, registered: 0, now: now)
+  #expect(known.learned == ["1 gone \(now)"])
+  #expect(known.forbids(1))
+  #expect(!known.forbids(1, registered: UInt32(now)))
+  // A registration of this second is not older than the answer.
+  known.suppression.learnGone(token(2), since: .max, registered: UInt32(now), now: now)
+  #expect(!known.forbids(2))
+}
+
 @Test func `a registration in the future does not lift an invalid token answer`() {
   let known = Known()
   known.suppression.learnInvalid(token(1), registered: UInt32(now) + 60, now: now)

@@ -153,6 +153,10 @@ extension Checkup {
       var isBroken = false
       while let received = link.takeReport() {
         switch received {
+        case .refusedOnce(let rejection):
+          report(rejection)
+          report.advice.append(rejection.advice)
+          return report.report("answer", .wrong(.config))
         case .troubled(let rejection):
           report(rejection)
           return report.report("answer", .warning, ": the service has a problem: check again later")

@@ -63,9 +63,16 @@ extension Report {
       rejection.describe(in: &text)
       text.append("); sending again what it did not accept, one notification at a time at first")
       return .warning
+    case .refusedOnce(let rejection):
+      text.append("the service refuses a notification for a reason that may concern all (")
+      rejection.describe(in: &text)
+      text.append("); trying others, and this one again")
+      return .warning
     case .configurationRefused(let rejection):
       text.append("the service refuses the configuration: ")
       rejection.describe(in: &text)
+      text.append(": ")
+      text.append(rejection.advice)
       text.append("; nothing is delivered until this is fixed")
       return .error
     case .closed(let error):
@@ -171,8 +178,8 @@ extension Report {
   var topic: Log.Topic {
     switch self {
     case .shutdown, .strangeAnswer, .garbage, .cut, .forgotten, .unanswered, .askedAgain,
-      .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
-      .brokenProtocol:
+      .unproved, .narrowed, .troubled, .refusedOnce, .configurationRefused, .timedOut, .closed,
+      .leaves, .brokenProtocol:
       .connection
     case .lateAnswer, .tokenInvalid, .tokenGone, .tokenSpared: .refusals
     case .stormBegan, .summarized: .limits

@@ -77,6 +77,8 @@ struct Suppression: ~Copyable {
   ///     learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
   mutating func learnGone(_ token: DeviceToken, since: UInt32, registered: UInt32, now: Int64?) {
+    // A time in the future would also override every registration until then.
+    let since = min(since, now.map { UInt32(clamping: $0) } ?? since)
     guard registered == 0 || registered < since || since == 0 else { return }
     let time = since > 0 ? since : now.map { UInt32(clamping: $0) } ?? Learned.noTime
     learned.insert(SuppressionRecord(token: token, time: time, reason: .gone))

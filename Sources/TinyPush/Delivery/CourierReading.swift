@@ -94,7 +94,7 @@ extension Courier {
       name.set { waiting.appendTakenSource(to: &$0) }
       let number = files.append(
         name, arrivalNs: known.arrivalNs, cameAt: cameAt(known.arrivalNs), offset: known.offset,
-        isReleased: known.isReleased)
+        isReleased: known.isReleased, mayGrow: !known.isReleased)
       reader.begin(number, files[number].cursor)
     }
     waiting.taken.removeSmallest()
@@ -156,6 +156,9 @@ extension Courier {
     return reader.input.room(from: reader.file == nil ? 0 : reader.count)
   }
 
+  /// Whether a program may still have the file open, if the agent cannot find out.
+  public var mayFileGrow: Bool { reader.file.map { files[$0].mayGrow } ?? !isNewWhole }
+
   /// Whether the file in `new/` was renamed there, so that no program writes to it.
   public var isNewFileWhole: Bool { isNewWhole }
 
@@ -171,7 +174,7 @@ extension Courier {
         files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
       }
       files[file].size = facts.size
-      if facts.mayGrow { files[file].mayGrow = true }
+      if isWhole { files[file].mayGrow = facts.mayGrow }
       reader.take(bytes, isWhole: isWhole)
     case .failed(.shortage):
       // No file can be opened now: all wait.

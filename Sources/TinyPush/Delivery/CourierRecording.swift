@@ -29,6 +29,14 @@ extension Courier {
   /// What to do with the record.
   public var recordTask: RecordTask { recorder.pending!.task }
 
+  /// Whether the record goes to `failed/`.
+  public var isFailure: Bool {
+    switch recordTask {
+    case .failure, .failureOfFile: true
+    case .postponed, .summary, .report: false
+    }
+  }
+
   /// The line to record.
   @_lifetime(borrow self)
   public func failure() -> Span<UInt8> { recorder.text.bytes }

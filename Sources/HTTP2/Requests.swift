@@ -88,7 +88,8 @@ struct Requests: ~Copyable {
       firstFree = slots[Int(place)].newer
     }
     slots[Int(place)] = Request(
-      message: message, wasSent: wasSent, fingerprint: fingerprint, device: device, namesTopic: namesTopic,
+      message: message, wasSent: wasSent, fingerprint: fingerprint, device: device,
+      namesTopic: namesTopic,
       older: newest)
     if newest == Self.none { oldest = place } else { slots[Int(newest)].newer = place }
     newest = place

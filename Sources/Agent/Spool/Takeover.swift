@@ -40,36 +40,36 @@ enum Takeover {
   ///
   /// `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`, little-endian.
   private static func takeProgress(_ root: Int32, _ new: Int32, _ taken: borrowing TakenDirectory) {
-    let file = clinux_open(root, progressName.cString, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-    guard file >= 0 else { return }
-    defer {
-      close(file)
-      unlinkat(root, progressName.cString, 0)
-    }
     let record = FixedBuffer<UInt8>(capacity: 64)
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
     var information = stat()
-    guard fstat(file, &information) == 0, information.st_uid == geteuid(),
-      Descriptor.read(file, record.room(), at: 0) == 48
+    guard let file = Descriptor(root, progressName.cString, flags, error: &error) else { return }
+    unlinkat(root, progressName.cString, 0)
+    guard fstat(file.number, &information) == 0, information.st_uid == geteuid(),
+      Descriptor.read(file.number, record.room(), at: 0) == 48
     else { return }
-    func word(_ place: Int) -> UInt64 {
-      var word: UInt64 = 0
-      for index in 0..<8 { word |= UInt64(record[place + index]) << UInt64(8 * index) }
-      return word
-    }
     var sum = Hash()
     sum.add(record.span(0..<40))
-    guard word(0) & 0xFFFF_FFFF == 0x3150_5054, word(40) == sum.value else { return }
+    guard word(record, 0) & 0xFFFF_FFFF == 0x3150_5054, word(record, 40) == sum.value else {
+      return
+    }
     let buffer = FixedBuffer<UInt8>(capacity: 8192)
+    let (inode, changed) = (word(record, 8), Int64(bitPattern: word(record, 16)))
+    let (size, offset) = (word(record, 24), Int64(bitPattern: word(record, 32)))
     DirectoryEntry.forEach(in: new, buffer.room()) { entry in
       var file = stat()
-      guard entry.inode == word(8), fstatat(new, entry.name, &file, AT_SYMLINK_NOFOLLOW) == 0,
-        UInt64(bitPattern: clinux_change_time_ns(&file)) == word(16),
-        UInt64(file.st_size) == word(24)
+      guard entry.inode == inode, fstatat(new, entry.name, &file, AT_SYMLINK_NOFOLLOW) == 0,
+        clinux_change_time_ns(&file) == changed, UInt64(file.st_size) == size
       else { return }
-      move(
-        entry.name, new, as: CString.span(entry.name), Int64(bitPattern: word(16)),
-        Int64(bitPattern: word(32)), taken)
+      move(entry.name, new, as: CString.span(entry.name), changed, offset, taken)
     }
+  }
+
+  private static func word(_ record: borrowing FixedBuffer<UInt8>, _ place: Int) -> UInt64 {
+    var word: UInt64 = 0
+    for index in 0..<8 { word |= UInt64(record[place + index]) << UInt64(8 * index) }
+    return word
   }
 
   private static func move(

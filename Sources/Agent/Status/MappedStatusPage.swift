@@ -142,7 +142,8 @@ struct MappedStatusPage: ~Copyable {
     page.pointee.counters = courier.counters
     page.pointee.held = courier.heldFlags
     page.pointee.inFlight = UInt64(courier.inFlight)
-    page.pointee.files = UInt64(isExact ? courier.filesUnderWay : max(filesFound, courier.filesUnderWay))
+    page.pointee.files = UInt64(
+      isExact ? courier.filesUnderWay : max(filesFound, courier.filesUnderWay))
     page.pointee.isFilesExact = isExact ? 1 : 0
     page.pointee.later = UInt64(courier.laterFiles)
     let isTooMuch = courier.inFlight > FilesUnderWay.messagesMax

@@ -41,7 +41,7 @@ extension HTTP2Link {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
       Stretch(place: message.place, wasSent: message.wasSent),
-      device: message.token.hash, namesTopic: !message.topic.isEmpty)
+      device: message.identity.hash, namesTopic: !message.topic.isEmpty)
     if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
@@ -72,7 +72,7 @@ extension HTTP2Link {
   ) -> Bool {
     var hash = Hash()
     hash.add(text.extracting(message.collapseID))
-    hash.add(message.token.bytes.span)
+    hash.add(message.identity.bytes)
     let collapse = max(hash.value, 1)
     requests[place].collapse = collapse
     requests[place].order = message.order

@@ -62,7 +62,7 @@ extension Agent {
       text.append(settlementLine())
       text.append(" ")
       if let token = settlement.token {
-        text.append(hex: token.bytes.span)
+        text.append(hex: token.bytes)
       } else {
         text.append("*")
       }

@@ -19,7 +19,7 @@ extension Courier {
       return false
     }
     if limits.areSet, notification.pushType == .alert, !notification.isUrgent,
-      let refusal = limits.take(token, at: time.now)
+      let refusal = limits.take(token.identity, at: time.now)
     {
       limit(refusal, sending, token, language, of: now)
       return false
@@ -143,7 +143,7 @@ extension Courier {
     } else {
       hash.add(text.extracting(notification.collapseID))
     }
-    hash.add(token.bytes.span)
+    hash.add(token.identity.bytes)
     return max(hash.value, 1)
   }
 

@@ -47,7 +47,7 @@ extension Courier {
       expiration: expirationDate(of: notification, from: born),
       isExpired: isExpired(notification, from: born))
     var recipient: UInt32 = 0
-    var digits = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
+    var digits = notification.firstToken
     while recipient < UInt32(notification.tokens), now.remaining > 0 {
       if recipient > 0 {
         digits = notification.nextString(after: digits.upperBound, in: now.text(in: reader.input))
@@ -109,8 +109,9 @@ extension Courier {
     }
     now.recipient = recipient + 1
     now.beginning = .passed
+    let identity = token.identity
     if !now.isFirst { now.remaining -= 1 }
-    if let outcome = reasonNotToSend(sending, token) {
+    if let outcome = reasonNotToSend(sending, identity) {
       if !now.isFirst {
         claims.settled(now.claim, 1)
         forgetSending(notification, token, of: now)
@@ -125,11 +126,11 @@ extension Courier {
     place.recipient = recipient
     link.take(
       Message(
-        token: token, payload: notification.payload, rendition: rendition,
+        token: token, identity: identity, payload: notification.payload, rendition: rendition,
         expiration: sending.expiration, priority: notification.priority,
         topic: notification.topic, identifier: notification.identifier,
         collapseID: notification.collapseID, pushType: notification.pushType,
-        fingerprint: fingerprint(sending, token, of: now), order: order(sending, of: now),
+        fingerprint: fingerprint(sending, identity, of: now), order: order(sending, of: now),
         place: place,
         follows: offeredEnd == place, wasSent: now.wasSent),
       in: now.text(in: reader.input))
@@ -140,7 +141,7 @@ extension Courier {
   }
 
   private func fingerprint(
-    _ sending: Sending, _ token: DeviceToken, of now: Reading
+    _ sending: Sending, _ token: TokenIdentity, of now: Reading
   ) -> Fingerprint {
     guard settings.rules.service == .http2 else { return Fingerprint(high: 0, low: 0) }
     let claim = claims[now.claim]
@@ -168,10 +169,11 @@ extension Courier {
     guard rejection.isGone else {
       return record(rejection, notification, token, language, of: now)
     }
-    let wasKnown = suppression.isForbidden(token)
+    let wasKnown = suppression.isForbidden(token.identity)
     suppression.learnGone(
-      token, since: rejection.since, registered: notification.registered, now: time.wallSeconds)
-    if !wasKnown, suppression.isForbidden(token) {
+      token.identity, since: rejection.since, registered: notification.registered,
+      now: time.wallSeconds)
+    if !wasKnown, suppression.isForbidden(token.identity) {
       report(.tokenGone(token.firstDigits), now.claim)
     }
     settle(outcome, notification, token, of: &now)
@@ -180,7 +182,7 @@ extension Courier {
   /// Returns why a notification is not sent to a token; nil: it is sent.
   @inline(never)
   private mutating func reasonNotToSend(
-    _ sending: Sending, _ token: DeviceToken
+    _ sending: Sending, _ token: TokenIdentity
   ) -> Settlement.Outcome? {
     if sending.isExpired {
       counters.expired += 1

@@ -20,7 +20,7 @@ extension Courier {
         isRepeated: now.recipient > tokens)
     }
     while now.remaining > 0 {
-      let entry = reader.roster.next()
+      let entry = reader.roster.next(for: settings.rules.service)
       if case .more = entry { return .wants(.readRecipients) }
       guard isSameRoster(of: &now) else { return .recipientsChanged }
       switch entry {

@@ -33,7 +33,7 @@ extension Courier {
     recorder.reject(
       rejection, notification, token, language, of: now, in: reader.input, claims,
       isSilent: settings.format == .simple,
-      isSpared: rejection.suppressesToken && accepted.spares(token.hash, at: time.now))
+      isSpared: rejection.suppressesToken && accepted.spares(token.identity.hash, at: time.now))
   }
 
   /// Records that a long part of a file holds no notification.
@@ -106,10 +106,10 @@ extension Courier {
     case .refused, .unreadable: counters.failedCheck += 1
     }
     guard let token = pending.invalidToken else { return }
-    accepted.refuse(token.hash, at: time.now)
+    accepted.refuse(token.identity.hash, at: time.now)
     if pending.isSpared { return report(.tokenSpared(token.firstDigits), pending.claim) }
-    let wasKnown = suppression.isForbidden(token)
-    suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
+    let wasKnown = suppression.isForbidden(token.identity)
+    suppression.learnInvalid(token.identity, registered: pending.registered, now: time.wallSeconds)
     if !wasKnown { report(.tokenInvalid(token.firstDigits), pending.claim) }
   }
 

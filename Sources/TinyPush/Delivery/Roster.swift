@@ -141,7 +141,7 @@ struct Roster: ~Copyable {
   }
 
   /// Returns the next entry; ``pass(isRecipient:)`` goes on after it.
-  mutating func next() -> Entry {
+  mutating func next(for service: PushProtocol) -> Entry {
     if let failure { return .wrong(.unreadable(failure)) }
     while true {
       guard place < bytes || !isWhole else { return isEmpty ? .wrong(.empty) : .end }
@@ -163,7 +163,7 @@ struct Roster: ~Copyable {
         continue
       }
       guard end - place <= RecipientsFile.lineBytesMax else { return .wrong(.line(.tooLong)) }
-      let entry = RecipientsFile.read(buffer.span(place..<end))
+      let entry = RecipientsFile.read(buffer.span(place..<end), for: service)
       switch entry {
       case .nothing: skipLine()
       case .recipient(let token, let language): return .recipient(token, language)
@@ -172,7 +172,7 @@ struct Roster: ~Copyable {
     }
   }
 
-  /// Goes on after the entry that ``next()`` returned.
+  /// Goes on after the entry that ``next(for:)`` returned.
   mutating func pass(isRecipient: Bool = false) {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false

@@ -62,7 +62,7 @@ public struct LaterName {
     hash.add(identity.inode)
     hash.add(UInt64(bitPattern: identity.changeTimeNs))
     hash.add(UInt64(bitPattern: offset))
-    if let token { hash.add(token.bytes.span) }
+    if let token { hash.add(token.bytes) }
     text.append(due, digits: dueDigits)
     text.append(".")
     text.append(hex: key)

@@ -41,7 +41,7 @@ extension HTTP2Link {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
       message.number, wasSent: message.wasSent,
-      fingerprint: message.fingerprint.low, device: message.token.hash,
+      fingerprint: message.fingerprint.low, device: message.identity.hash,
       namesTopic: !message.topic.isEmpty)
     if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     if waits.endsConnections(message.fingerprint.low), isTooEarly(place) { return }
@@ -74,7 +74,7 @@ extension HTTP2Link {
   ) -> Bool {
     var hash = Hash()
     hash.add(text.extracting(message.collapseID))
-    hash.add(message.token.bytes.span)
+    hash.add(message.identity.bytes)
     let collapse = max(hash.value, 1)
     requests[place].collapse = collapse
     requests[place].order = message.order

@@ -25,12 +25,12 @@ extension BinaryLink {
     batch.bytes = Frame(
       identifier: nextID, expiration: message.expiration, priority: message.priority
     ).write(
-      settings.format, token: message.token.bytes.span, message.payload, message.rendition,
+      settings.format, token: message.token.bytes, message.payload, message.rendition,
       in: text, to: batch.buffer, at: batch.bytes)
     if window.isEmpty { headID = nextID }
     window.append(Window.Entry(message: message.number, wasSent: message.wasSent))
     if message.wasSent { batch.repeated += 1 }
-    recipients.record(message.token.hash, nextID)
+    recipients.record(message.identity.hash, nextID)
     nextID += 1
   }
 

@@ -280,7 +280,7 @@ final class Disk {
     let items = (source?.items ?? []).filter { item in
       guard let number = item.number else { return false }
       if serial > 0, World.serial(of: number) != serial { return false }
-      return serial > 0 && !isForOne || text.contains(World.token(number))
+      return serial > 0 && !isForOne || text.contains("\"\(World.token(number))\"")
     }
     return keepForLater(bytes, as: name, items)
   }

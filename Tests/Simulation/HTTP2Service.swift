@@ -95,7 +95,9 @@ final class HTTP2Service {
         start: chttp2_push_payload(push), count: Int(push.pointee.payload_count)), as: UTF8.self)
     let token = Int(path.suffix(6), radix: 16) ?? 0
     let number = World.number(token, serial: World.serial(in: payload))
-    guard path.hasPrefix("/3/device/"), path.count == 74, payload.hasSuffix("}") else {
+    guard path.hasPrefix("/3/device/"), path.count == 10 + World.digitCount(token),
+      payload.hasSuffix("}")
+    else {
       return ledger.complain("an invalid request: \(path) \(payload)")
     }
     checkIdentifier(number, push)

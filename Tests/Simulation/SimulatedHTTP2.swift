@@ -57,7 +57,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
   func obstacle(payloadBytes: Int) -> Obstacle? { link.obstacle(payloadBytes: payloadBytes) }
 
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
+    let token = World.number(message.token)
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
     let (order, wasSent) = (message.order, message.wasSent)

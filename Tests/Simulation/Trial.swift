@@ -103,7 +103,13 @@ public final class Trial {
   /// Runs the world of a seed.
   public static func run(_ seed: UInt64, _ way: Way = .binary, keepsTrace: Bool = false) -> Outcome
   {
-    let trial = Trial(seed, way)
+    World.$hasSeveralLengths.withValue(way == .http2) {
+      run(Trial(seed, way), keepsTrace: keepsTrace)
+    }
+  }
+
+  private static func run(_ trial: Trial, keepsTrace: Bool) -> Outcome {
+    let seed = trial.seed
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.world.binary) \(trial.faults)")
     Traps.reporting(seed) { trial.run() }

@@ -58,7 +58,8 @@ private struct Rig: ~Copyable {
       #expect(obstacle == nil)
       link.take(
         Message(
-          token: DeviceToken(hex: World.token(7).bytes.span)!, payload: notification.payload,
+          token: World.deviceToken(7), identity: World.deviceToken(7).identity,
+          payload: notification.payload,
           rendition: rendition, expiration: 0, priority: 10,
           place: FilePlace(offset: next, claim: ClaimNumber(claim), recipient: 0),
           follows: index > 0, wasSent: wasSent),

@@ -86,13 +86,11 @@ extension Checkup {
     guard
       case .notification(let notification) = reader.next(
         in: text, isWhole: true, config.courier.rules, &findings),
-      let token = DeviceToken(
-        hex: text.extracting(
-          notification.firstToken..<notification.firstToken + DeviceToken.digitCount))
+      let token = DeviceToken(hex: text.extracting(notification.firstToken))
     else { return }
     link.take(
       Message(
-        token: token, payload: notification.payload,
+        token: token, identity: token.identity, payload: notification.payload,
         rendition: Rendition(notification, for: nil, in: text, config.courier.rules),
         expiration: 0, priority: notification.priority, pushType: notification.pushType,
         number: MessageNumber(0)),

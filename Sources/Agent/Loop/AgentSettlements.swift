@@ -57,7 +57,7 @@ extension Agent {
       text.append(settlement.line)
       text.append(" ")
       if let token = settlement.token {
-        text.append(hex: token.bytes.span)
+        text.append(hex: token.bytes)
       } else {
         text.append("*")
       }

@@ -117,9 +117,6 @@ extension Courier {
   mutating func endTurn() {
     guard let file = reader.file else { return }
     files[file].cursor = reader.cursorToKeep()
-    if files[file].cursor.text != Outbox.none {
-      files[file].cursor.listPlace = reader.roster.present
-    }
     reader.end()
     files.putUnread(file)
   }
@@ -363,7 +360,7 @@ extension Courier {
       let start = reader.notificationEnd
       let digits =
         start == 0
-        ? notification.firstToken..<notification.firstToken + DeviceToken.digitCount
+        ? notification.firstToken
         : notification.nextString(after: start, in: outbox.text(text))
       if let token = DeviceToken(hex: outbox.text(text).extracting(digits)) {
         if let progression = add(notification, text, token, nil, &link) { return progression }
@@ -386,7 +383,7 @@ extension Courier {
       let start = reader.notificationEnd
       reader.notificationEnd =
         start == 0
-        ? notification.firstToken + DeviceToken.digitCount
+        ? notification.firstToken.upperBound
         : notification.nextString(after: start, in: outbox.text(text)).upperBound
       passed += 1
     }

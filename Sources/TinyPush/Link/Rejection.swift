@@ -157,7 +157,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     switch reason {
     case .missingTopic, .invalidTopicSize:
       "check that the certificate is a push certificate of this app"
-    case .invalidTokenSize: "a device token is 64 hex digits"
+    case .invalidTokenSize: "over the binary protocol a device token has 64 hex digits"
     case .invalidPayloadSize:
       "the gateway accepts only smaller payloads: set payload-limit to its limit"
     case .invalidToken, .badDeviceToken:

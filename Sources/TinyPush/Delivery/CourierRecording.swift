@@ -155,7 +155,8 @@ extension Courier {
     recorder.begin(file, files)
     recorder.reject(
       rejection, notification, message, in: outbox,
-      isSpared: rejection.suppressesToken && accepted.spares(entry.token.identity.hash, at: time.now))
+      isSpared: rejection.suppressesToken
+        && accepted.spares(entry.token.identity.hash, at: time.now))
   }
 
   // MARK: - Results of steps

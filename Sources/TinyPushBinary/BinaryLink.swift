@@ -143,6 +143,7 @@ public struct BinaryLink: ~Copyable, Link {
     consider(acknowledgements.deadline)
     consider(probeEnd)
     consider(isolationEnd)
+    if state == .up { consider(nextBarrierAt) }
     return earliest
   }
 

@@ -158,6 +158,25 @@ import Testing
   #expect(world.courier.counters.settledByTime == 1)
 }
 
+@Test func `with confirm = barrier nothing is lost at a gateway that is stopped for long`() {
+  let world = World(binary: { $0.confirm = .barrier })
+  world.put("a", 1)
+  world.run(.seconds(5))
+  #expect(world.waiting == [])
+  // The kernel of the gateway's machine takes bytes, and nobody reads them.
+  world.response = { _ in .stall }
+  world.canDial = { _ in false }
+  for number in 2...4 { world.after(UInt64(number) * 15_000) { world.put("a\(number)", number) } }
+  world.run(.seconds(600))
+  #expect(world.accepted == [1])
+  #expect(world.waiting == ["a2", "a3", "a4"])
+  world.response = { _ in .accept }
+  world.canDial = { _ in true }
+  world.run(.seconds(600))
+  #expect(world.accepted == [1, 2, 3, 4])
+  #expect(world.waiting == [])
+}
+
 @Test func `with confirm = barrier a barrier follows a burst, but not too often`() {
   let world = World(binary: { $0.confirm = .barrier })
   for number in 1...10 {

@@ -80,6 +80,8 @@ final class Ledger {
     var superseded: UInt64 = 0
     /// Notifications that the gateway took with a barrier that it did not answer.
     var silent: [Frame] = []
+    /// When the agent connected in the last ten seconds.
+    var dials: [Instant] = []
     /// How many barriers in a row had no answer.
     var missedBarriers = 0
     var limiting = Limiting()

@@ -7,6 +7,18 @@ extension Ledger {
 
   func connected() { account = Account() }
 
+  /// The most connections in ten seconds: 15 at once, and then one each two seconds.
+  private static let dialsMax = 20
+
+  /// Checks that the agent does not connect too often.
+  func dials() {
+    life.dials.removeAll { $0 + .seconds(10) < timeline.now }
+    life.dials.append(timeline.now)
+    if life.dials.count > Self.dialsMax {
+      complain("connects \(life.dials.count) times in ten seconds")
+    }
+  }
+
   /// Checks bytes that are given to the socket, perhaps not for the first time.
   func writes(_ bytes: [UInt8], isDamageKnown: Bool) {
     guard account.frames.last?.wireEnd != nil || account.frames.isEmpty else { return }

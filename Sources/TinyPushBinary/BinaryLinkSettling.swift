@@ -21,11 +21,14 @@ extension BinaryLink {
 
   /// Returns the next outcome; nil if absent.
   public mutating func takeOutcome() -> LinkOutcome? {
+    if !oversized.queue.isEmpty {
+      return .rejected(oversized.queue.removeFirst()!, Status.invalidPayloadSize.rejection)
+    }
     if pending.accepted > 0 {
       let stretch = window.removeFirst(notifications: min(pending.accepted, window.first!.count))
       pending.accepted -= stretch.count
       if pending.isProved {
-        recipients.prove(headID..<headID &+ stretch.count)
+        recent.prove(headID..<headID &+ stretch.count)
       }
       headID &+= stretch.count
       return .accepted(stretch, isProved: pending.isProved)
@@ -51,7 +54,7 @@ extension BinaryLink {
   }
 
   /// Returns the hash of the next device token that an answer proved to be good.
-  public mutating func takeProved() -> UInt64? { recipients.take() }
+  public mutating func takeProved() -> UInt64? { recent.take() }
 
   /// Accepts everything on the wire before `id`.
   private mutating func settle(before id: UInt32, byProof: Bool) {
@@ -101,6 +104,9 @@ extension BinaryLink {
       reports.add(.strangeAnswer(rejection, identifier: id, uncertain: end(.died)))
       state = .closing
       return
+    }
+    if response.status == .invalidPayloadSize, id != barrier.id {
+      recent.payloadBytes(of: id).map { oversized.learn($0) }
     }
     let firstOpen = openID
     settle(before: id, byProof: true)

@@ -12,6 +12,9 @@ extension BinaryLink {
   /// Returns why a payload of this size is not taken now; nil: it is taken.
   public func obstacle(payloadBytes: Int) -> Obstacle? {
     guard isOpen else { return .closed }
+    if payloadBytes >= oversized.limit {
+      return oversized.queue.count < Oversized.capacity ? nil : .batchFull
+    }
     let frameBytes = Frame.byteCount(settings.format, payloadBytes: payloadBytes)
     guard batch.bytes + frameBytes <= batch.buffer.capacity else { return .batchFull }
     guard window.isEmpty || window.count + 2 < window.capacity,
@@ -20,8 +23,12 @@ extension BinaryLink {
     return nil
   }
 
-  /// Puts a notification into the batch.
+  /// Puts a notification into the batch, or refuses it for its size.
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+    let stretch = Stretch(place: message.place, wasSent: message.wasSent)
+    let followsFrame = message.follows && !wasLastOversized
+    wasLastOversized = message.rendition.bytes >= oversized.limit
+    if wasLastOversized { return oversized.queue.append(stretch) }
     let isFirst = batch.isEmpty
     if isFirst { batch.since = time.now }
     batch.bytes = Frame(
@@ -31,13 +38,13 @@ extension BinaryLink {
       in: text, to: batch.buffer, at: batch.bytes)
     if window.isEmpty { headID = nextID }
     // A write reaches the gateway or not, so a stretch must not extend over two writes.
-    if message.follows, !isFirst, let last = window.last, last.wasSent == message.wasSent {
+    if followsFrame, !isFirst, let last = window.last, last.wasSent == message.wasSent {
       window.extendLast()
     } else {
-      window.append(Stretch(place: message.place, wasSent: message.wasSent))
+      window.append(stretch)
     }
     if message.wasSent { batch.repeated += 1 }
-    recipients.record(message.token.hash, nextID)
+    recent.record(message.token.hash, payloadBytes: message.rendition.bytes, nextID)
     nextID += 1
   }
 

@@ -68,6 +68,10 @@ final class Ledger {
     var files: [String: SpoolFile] = [:]
     /// Notifications that count as rejected without an answer and are not recorded yet.
     var inferredRejections = 0
+    /// The size of the smallest payload, above 256 bytes, that was refused for its size.
+    var payloadLimit = Int.max
+    /// The same, of refusals that came before the agent forgot the sizes.
+    var knownLimit = Int.max
     /// The inodes of files that are read again from the start.
     var reopened: Set<UInt64> = []
     /// The notifications that may be sent again, even if they have an outcome.
@@ -99,6 +103,7 @@ final class Ledger {
     var id: UInt32
     /// Nil for a barrier.
     var number: Int?
+    var payloadBytes: Int
     /// Whether it was written before, on another connection.
     var isRepeated = false
     /// The end of its bytes; nil while the socket has not taken them.
@@ -208,7 +213,10 @@ final class Ledger {
         limits(number)
         if isRecorded { keepsLimited(number) }
       } else if let status = failure.status {
-        if life.refusals[number].map(Int.init) != status {
+        if refusesUnsent(number, status, failure) {
+          life.inferredRejections -= 1
+          life.refusals[number] = UInt16(status)
+        } else if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
       } else if life.inferredRejections == 0 || closesWithOnlyThis[number, default: 0] < 3 {
@@ -237,6 +245,14 @@ final class Ledger {
       reopen(file)
       life.held.insert(file.inode)
     }
+  }
+
+  /// Whether a notification is refused without being sent, since a payload that is no larger was
+  /// refused.
+  private func refusesUnsent(_ number: Int, _ status: Int, _ failure: Failure) -> Bool {
+    status == Int(Status.invalidPayloadSize.rawValue)
+      && life.refusals[number].map(Int.init) != status
+      && life.inferredRejections > 0 && failure.payloadBytes >= life.payloadLimit
   }
 
   /// How many files that cannot be removed an agent remembers.

@@ -417,7 +417,8 @@ func `a file that grew before a resend is delivered with its new content`(once: 
       )
     }
   }
-  world.run(.seconds(120))
+  // Each of the 60 refusals costs a connection, and so about three seconds.
+  world.run(.seconds(300))
   #expect(world.waiting == [])
   #expect(world.courier.isIdle == true)
   #expect(world.inFlight == 0)

@@ -73,6 +73,7 @@ extension HTTP2Link {
     }
     liveness.timeouts = 0
     let said = Answer(answer)
+    if said.isUnknown { reports.add(.unknownAnswer(status: said.status, said.unknown)) }
     var wait: Duration?
     if answer.pointee.retry_after > 0 {
       wait = min(.seconds(UInt64(answer.pointee.retry_after)), Pace.longestWait)

@@ -282,3 +282,23 @@ func `a signing key that may not be used is a refused configuration`(reason: Str
   world.run(.seconds(10))
   #expect(world.taken == [1])
 }
+
+@Test(arguments: [
+  (#"{"reason":"Unheard"}"#, "Unheard"), ("<html>Bad gateway</html>", "<html>Bad gateway</html>"),
+  ("", ""), (#"{"reason":""}"#, #"{"reason":""}"#),
+])
+func `an answer that is not documented is reported with its status and text`(
+  body: String, text: String
+) {
+  let (world, service) = http2World()
+  service.respond = { _ in (.answer(418, body), 1) }
+  world.put("10001", 1)
+  world.run(.seconds(10))
+  let told: [String] = world.reports.compactMap {
+    guard case .unknownAnswer(let status, let text) = $0 else { return nil }
+    let bytes = text.indices.map { text[$0] }.prefix { $0 != 0 }
+    return "\(status) " + String(decoding: bytes, as: UTF8.self)
+  }
+  #expect(told == ["418 " + text])
+  #expect(world.recorded == [1])
+}

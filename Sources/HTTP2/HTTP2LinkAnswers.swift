@@ -170,11 +170,10 @@ extension HTTP2Link {
       if !isBusy || !isFirst { notBefore = time.now + max(entry.wait, wait ?? entry.wait) }
       if !isBusy {
         if isFirst { reports.add(report) }
-        if pace.suspect(request.fingerprint, isFirst: isFirst, at: time.now),
+        if pace.suspect(request.fingerprint, isFirst: isFirst, at: time.now) {
           pace.pause(wait, at: time.now)
-        {
-          leave(dialAt: pace.pausedUntil!)
         }
+        if pace.mustLeave { leave(dialAt: max(pace.pausedUntil ?? time.now, time.now)) }
       }
     }
     if cause == .connectionLost {

@@ -50,6 +50,8 @@ final class HTTP2Service {
   private(set) var issues: [String: Int64] = [:]
   /// Whether the state directory has a token with a damaged signature.
   var storesDamagedToken = false
+  /// When it last accepted a notification.
+  private(set) var acceptedAt = Instant(milliseconds: 0)
   private(set) var requests = 0
   fileprivate(set) var connections = 0
 
@@ -118,7 +120,10 @@ final class HTTP2Service {
     if case .answer(let status, _, _) = response {
       answers[number, default: [:]][status, default: 0] += 1
     }
-    if case .accept = response { gateway.accepts(number) }
+    if case .accept = response {
+      gateway.accepts(number)
+      acceptedAt = timeline.now
+    }
     if case .loseAnswer = response { gateway.accepts(number) }
     if case .leaveGently = response { gateway.accepts(number) }
     say("    request \(number) on \(stream): \(response) after \(after) ms")

@@ -148,6 +148,10 @@ final class HTTP2Service {
       guard !wire.isOver else { return }
       wire.startMax = nil
       switch response {
+      case .leave, .leaveGently: wire.isLeaving = true
+      default: break
+      }
+      switch response {
       case .cut, .violate:
         for number in wire.unanswered.values { ledger.closes[number, default: 0] += 1 }
       default: wire.unanswered[stream] = nil
@@ -193,6 +197,8 @@ final class HTTP2Wire {
   private(set) var isOver = false
   /// The notifications of the unanswered requests, by stream.
   var unanswered: [Int32: Int] = [:]
+  /// Whether it has announced its end, so that it did not process the requests that are open.
+  var isLeaving = false
   /// The requests allowed until the first answer, if the last connection was cut with open ones.
   var startMax: Int?
   /// The bytes that the client has written.

@@ -153,7 +153,7 @@ func `bytes that the socket does not take are written later`(write: Int) {
     Issue.record("the courier does not wait")
     return
   }
-  #expect(until == world.courier.order.rescanAt)
+  #expect(until == world.courier.waiting.rescanAt)
   let scans = world.scans
   world.run(.seconds(3 * 900))
   #expect(world.scans == scans + 3)

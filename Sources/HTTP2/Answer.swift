@@ -72,7 +72,7 @@ struct Answer {
     case 429:
       // TooManyProviderTokenUpdates pauses as trouble does: the present token is kept.
       return reason == .tooManyProviderTokenUpdates ? .trouble(rejection) : .tooManyRequests
-    case 400...499: break
+    case 400...499: if reason == .idleTimeout { return .shutdown }
     case 503 where reason == .shutdown: return .shutdown
     // Any other status is not a proper answer.
     default: return .trouble(rejection)
@@ -94,6 +94,11 @@ struct Answer {
 extension Rejection.Reason {
   /// Creates the reason with the service's name for it, for example `BadDeviceToken`.
   init?(serviceName: Span<UInt8>) {
+    // The service also shortens this name.
+    if serviceName.equals("BadEnvironmentKeyInToken") {
+      self = .badEnvironmentKeyIDInToken
+      return
+    }
     for value in 0..<UInt8(Self.count) {
       guard let reason = Self(rawValue: value), reason.isSpelled(serviceName) else { continue }
       self = reason

@@ -36,6 +36,11 @@ public struct BinaryLink: ~Copyable, Link {
   /// Whether the present or last connection settled anything.
   public internal(set) var hasProgressed = false
   var backoff: Backoff
+  /// The limit on connections, also where each one settles something.
+  ///
+  /// Each refused notification ends its connection. So a few of them must not cost a wait, and many
+  /// of them must not delay the notifications between them for long: 300 take a quarter of an hour.
+  var rate: ConnectionRate
 
   // Notifications.
   /// The notifications without an outcome, in the order of sending.
@@ -83,6 +88,7 @@ public struct BinaryLink: ~Copyable, Link {
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax : 0)
     acknowledgements = Acknowledgements(settle: settings.settle)
     backoff = Backoff(seed: seed)
+    rate = ConnectionRate(burst: 8, interval: .seconds(2), seed: seed &* 3)
   }
 
   // MARK: - Work
@@ -101,8 +107,9 @@ public struct BinaryLink: ~Copyable, Link {
     self.supply = supply
     switch state {
     case .down(let dialAt):
-      guard time.now >= dialAt, supply.wantsConnection else { return nil }
+      guard time.now >= max(dialAt, rate.nextAt), supply.wantsConnection else { return nil }
       state = .dialing
+      rate.connect(at: time.now)
       return .dial
     case .dialing, .closing: return nil
     case .up:
@@ -117,7 +124,8 @@ public struct BinaryLink: ~Copyable, Link {
     return .disconnect
   }
 
-  /// Returns when to connect again: at once after progress, else after the backoff.
+  /// Returns when to connect again: as soon as ``rate`` allows after progress, else after the
+  /// backoff.
   ///
   /// A connection that lasted resets the backoff.
   private mutating func dialAt() -> Instant {
@@ -138,11 +146,12 @@ public struct BinaryLink: ~Copyable, Link {
       guard let instant, instant > time.now else { return }
       if earliest == nil || instant < earliest! { earliest = instant }
     }
-    if case .down(let dialAt) = state, supply.wantsConnection { consider(dialAt) }
+    consider(nextDialAt)
     if case .up = state, !batch.isBlocked, !batch.isEmpty { consider(batch.flushAt) }
     consider(acknowledgements.deadline)
     consider(probeEnd)
     consider(isolationEnd)
+    if state == .up { consider(nextBarrierAt) }
     return earliest
   }
 
@@ -180,7 +189,7 @@ public struct BinaryLink: ~Copyable, Link {
     stream.heard(until: instant)
   }
 
-  /// Connects at once, since the cause of a failure is gone.
+  /// Connects as soon as ``rate`` allows, since the cause of a failure is gone.
   public mutating func dialAtOnce() {
     guard case .down = state else { return }
     backoff.reset()
@@ -212,8 +221,8 @@ public struct BinaryLink: ~Copyable, Link {
 
   /// When the agent will connect; nil: it is connected, or has nothing to send.
   public var nextDialAt: Instant? {
-    if case .down(let instant) = state, supply.wantsConnection { return instant }
-    return nil
+    guard case .down(let dialAt) = state, supply.wantsConnection else { return nil }
+    return max(dialAt, rate.nextAt)
   }
 
   /// The number of connections in a row that failed or settled nothing.

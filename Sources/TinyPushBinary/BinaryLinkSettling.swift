@@ -142,7 +142,7 @@ extension BinaryLink {
   mutating func settleByTime() -> Courier.Step? {
     guard let over = acknowledgements.settledAt, over <= time.now else { return nil }
     // The wait for a barrier begins when it is written.
-    guard barrier.id == nil || batch.isEmpty else { return nil }
+    guard barrier.id == nil ? !settlesByBarrier : batch.isEmpty else { return nil }
     // Silence counts only if everything was read and the connection still moves bytes.
     guard stream.heardAt >= over else { return .listen }
     guard stream.sampledAt >= over else { return .sample }
@@ -178,12 +178,14 @@ extension BinaryLink {
   ///
   /// Either the gateway hangs, or it accepts frames that it should refuse. A barrier that is sent
   /// alone on the next connection shows which. If that has no answer either, silence means nothing,
-  /// and time settles. A stop has no next connection.
+  /// and time settles. A stop has no next connection: with `confirm = barrier`, or if the gateway
+  /// answered a barrier before, everything is uncertain.
   private mutating func giveUpBarrier() {
     state = .closing
     // The gateway reports what it has accepted, and has not reported everything.
     let isPartlyProved = kept == .nothing && saysNoError && openCount > 0
-    if isPartlyProved || supply.isStopping && barrier.isReliable { return treatBarrierAsLost() }
+    let isProofNeeded = barrier.isReliable || settings.confirm == .barrier
+    if isPartlyProved || supply.isStopping && isProofNeeded { return treatBarrierAsLost() }
     if !supply.isStopping, openCount > 0 {
       reports.add(.askedAgain(Int(openCount)))
       end(.silent)

@@ -25,12 +25,12 @@ extension BinaryLink {
     batch.bytes = Frame(
       identifier: nextID, expiration: message.expiration, priority: message.priority
     ).write(
-      settings.format, token: message.token.bytes.span, message.payload, message.rendition,
+      settings.format, token: message.token.bytes, message.payload, message.rendition,
       in: text, to: batch.buffer, at: batch.bytes)
     if window.isEmpty { headID = nextID }
     window.append(Window.Entry(message: message.number, wasSent: message.wasSent))
     if message.wasSent { batch.repeated += 1 }
-    recipients.record(message.token.hash, nextID)
+    recipients.record(message.identity.hash, nextID)
     nextID += 1
   }
 
@@ -146,6 +146,11 @@ extension BinaryLink {
       || poisonSearch.isProbing && !poisonSearch.hasSettledAny
   }
 
+  /// Whether notifications settle by a barrier's answer and not by time.
+  ///
+  /// A gateway that hangs acknowledges bytes too, so time would settle what it never accepts.
+  var settlesByBarrier: Bool { settings.confirm == .barrier && maySendBarrier }
+
   /// Whether this connection sends only a barrier, to see whether the gateway answers it.
   var sendsBarrierOnly: Bool {
     poisonSearch.isProbing || kept == .unanswered
@@ -167,15 +172,21 @@ extension BinaryLink {
     if sendsBarrierOnly { return true }
     guard openCount > 0, lastWrittenID > 0 else { return false }
     let isFull = supply.obstacle == .windowFull
-    if poisonSearch.isNarrowed {
-      return (supply.isAllSent || isFull) && isolationEnd.map { time.now >= $0 } ?? true
-    }
-    if supply.isStopping || shared.isOnce {
-      return supply.isAllSent || supply.isStopping || isFull
-    }
+    let isDue = supply.isAllSent || isFull || settlesByBarrier && isSettleOver
+    if poisonSearch.isNarrowed { return isDue && isolationEnd.map { time.now >= $0 } ?? true }
+    if supply.isStopping || shared.isOnce { return isDue || supply.isStopping }
     guard settings.confirm == .barrier else { return false }
-    if let at = barrier.framedAt, time.now < at + settings.barrierInterval { return false }
-    return supply.isAllSent || isFull
+    // Only a barrier makes room in a full window.
+    return isDue && (isFull || nextBarrierAt.map { time.now >= $0 } ?? true)
+  }
+
+  /// Whether the oldest notifications have waited for `settle`.
+  private var isSettleOver: Bool { acknowledgements.settledAt.map { $0 <= time.now } ?? false }
+
+  /// When the notifications on the wire may get a barrier.
+  var nextBarrierAt: Instant? {
+    guard settlesByBarrier, barrier.id == nil, openCount > 0 else { return nil }
+    return barrier.framedAt.map { $0 + settings.barrierInterval }
   }
 
   /// Puts a barrier into the batch.

@@ -10,8 +10,10 @@ public struct FeedbackTuple {
   /// The token of the device.
   public var token: DeviceToken
 
-  /// The length of a tuple with a token of 32 bytes.
-  public static let byteCount = 6 + DeviceToken.byteCount
+  /// The length of the longest tuple.
+  public static let byteCountMax = 6 + DeviceToken.byteCountMax
+  /// The length of the tuple.
+  public var byteCount: Int { 6 + token.count }
 
   /// Makes a tuple.
   public init(timestamp: UInt32, token: DeviceToken) {
@@ -25,8 +27,8 @@ public struct FeedbackTuple {
       buffer[start + index] = UInt8(truncatingIfNeeded: timestamp >> (24 - 8 * UInt32(index)))
     }
     buffer[start + 4] = 0
-    buffer[start + 5] = UInt8(DeviceToken.byteCount)
-    buffer.store(token.bytes.span, at: start + 6)
-    return start + Self.byteCount
+    buffer[start + 5] = UInt8(token.count)
+    buffer.store(token.bytes, at: start + 6)
+    return start + byteCount
   }
 }

@@ -50,13 +50,16 @@ public struct Frame {
     self.priority = priority
   }
 
+  /// The number of bytes of a token.
+  public static let tokenByteCount = Rules.tokenBytesOfBinary
+
   /// Returns the length of a frame with a token of 32 bytes.
   @inline(__always)
   public static func byteCount(_ format: FrameFormat, payloadBytes: Int) -> Int {
     switch format {
-    case .simple: 5 + DeviceToken.byteCount + payloadBytes
-    case .enhanced: 13 + DeviceToken.byteCount + payloadBytes
-    case .items: 5 + 5 * 3 + DeviceToken.byteCount + payloadBytes + 4 + 4 + 1
+    case .simple: 5 + tokenByteCount + payloadBytes
+    case .enhanced: 13 + tokenByteCount + payloadBytes
+    case .items: 5 + 5 * 3 + tokenByteCount + payloadBytes + 4 + 4 + 1
     }
   }
 

@@ -104,7 +104,7 @@ import Testing
     #expect(mixed.map { $0["line"] as? Int } == [2, 4, 6, 7])
     #expect(mixed.map { $0["column"] as? Int } == [11, 16, 2, 20])
     let reasons = mixed.map { $0["reason"] as? String ?? "" }
-    #expect(reasons.first?.contains("64 hex digits") == true)
+    #expect(reasons.first?.contains("an even number of hex digits") == true)
     #expect(reasons.dropLast().last?.contains("unknown key") == true)
     #expect(mixed.first?["notification"] as? [String: Any] != nil)
     #expect(mixed.allSatisfy { $0["file"] as? String == "d-mixed" })

@@ -384,7 +384,7 @@ import Testing
     let members =
       #""to":["family","nobody"],"localized":{"fr":"Cuve vide","en":"Tank low"},"ttl":600,\#(delivery)"#
     try box.drop(
-      notification("x", members) + "\n" + notification("y", #""token":"12""#), as: "1")
+      notification("x", members) + "\n" + notification("y", #""token":"123""#), as: "1")
     let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
     let refused = try box.deliver(refusing, lists)
     #expect(refused.status == 65, "\(refused.errors)")
@@ -459,7 +459,7 @@ import Testing
     let text =
       isOld
       ? notifications.map { refusalBefore($0, #""offset":0,"line":7"#) }.joined()
-      : kind == "one stays" ? good + refusal(notification("bad", #""token":"12""#)) : good
+      : kind == "one stays" ? good + refusal(notification("bad", #""token":"123""#)) : good
     let alerts = (1...3).map { "good \($0)" } + (kind == "one stays" ? ["bad"] : [])
     let status: Int32 = kind == "one stays" ? 65 : 0
     func fill() throws {
@@ -510,7 +510,7 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=7"])
     try box.drop(
-      line(2, "refused") + #"{"token":"12","payload":{"aps":{"alert":"wrong"}}}"# + "\n{bad\n",
+      line(2, "refused") + #"{"token":"123","payload":{"aps":{"alert":"wrong"}}}"# + "\n{bad\n",
       as: "a")
     #expect(try box.deliver(gateway).status == 65)
     let before = try objects(box.text("spool/failed/a"))
@@ -529,7 +529,7 @@ import Testing
     let retried = try queue(box, "retry", "b")
     #expect(retried.status == 65)
     #expect(retried.output.contains("b: 1 sent again as b."), "\(retried.output)")
-    #expect(retried.output.contains("this one has 2 characters"), "\(retried.output)")
+    #expect(retried.output.contains("this one has 3 characters"), "\(retried.output)")
     #expect(retried.output.contains("the line has no notification"), "\(retried.output)")
     #expect(try box.deliver(accepting).status == 0)
     try #expect(accepting.alerts(in: box) == ["refused"])

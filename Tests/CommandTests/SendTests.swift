@@ -232,7 +232,7 @@ import Testing
     Sending(
       "x", "--token", "abc", "--token", one, status: 65,
       gives: """
-        tinypush send: a device token has 64 hex digits; this one has 3 characters
+        tinypush send: a device token has an even number of hex digits, from 2 to 200; this one has 3 characters
           {"tokens":["abc","0000000000000000000000000000000000000000000000000000000000…
                       ^~~
 

@@ -66,7 +66,7 @@ import Testing
       Row(2, "missing device token", again),
       Row(3, "missing topic", topic),
       Row(4, "missing payload", again),
-      Row(5, "invalid token size", "a device token is 64 hex digits"),
+      Row(5, "invalid token size", "over the binary protocol a device token has 64 hex digits"),
       Row(6, "invalid topic size", topic),
       Row(
         7, "invalid payload size",

@@ -219,10 +219,6 @@ final class Disk {
   var waiting: [SpoolFile] {
     (Array(new.values) + Array(taken.values)).sorted { $0.inode < $1.inode }
   }
-  /// The file that came into `new/` at a time, and has not left.
-  func file(_ arrivalNs: Int64) -> SpoolFile? {
-    taken.values.first { $0.arrivalNs == arrivalNs }
-  }
 
   // MARK: - Others
 
@@ -248,7 +244,9 @@ final class Disk {
   func take(_ name: String) -> String? {
     guard canTake, let file = new[name] else { return nil }
     file.arrivalNs = file.changeTimeNs
-    while self.file(file.arrivalNs) != nil { file.arrivalNs += 1 }
+    while taken.values.contains(where: { $0.name == name && $0.arrivalNs == file.arrivalNs }) {
+      file.arrivalNs += 1
+    }
     let target = "\(name)@\(file.arrivalNs).0"
     new[name] = nil
     taken[target] = file
@@ -284,7 +282,7 @@ final class Disk {
     let items = (source?.items ?? []).filter { item in
       guard let number = item.number else { return false }
       if serial > 0, World.serial(of: number) != serial { return false }
-      return serial > 0 && !isForOne || text.contains(World.token(number))
+      return serial > 0 && !isForOne || text.contains("\"\(World.token(number))\"")
     }
     return keepForLater(bytes, as: name, items)
   }

@@ -32,8 +32,9 @@ final class Ledger {
   var supersededNumbers: Set<Int> = []
   /// Notifications dropped because their outcome is unknown and the settings say so.
   var dropped: Set<Int> = []
-  /// How often the gateway closed while only this notification was in flight.
-  var closesWithOnlyThis: [Int: Int] = [:]
+  /// How often the service closed while this notification was in flight; over the binary protocol,
+  /// while only this one was.
+  var closes: [Int: Int] = [:]
   /// Whether nothing happened that makes counts repeat or miss something.
   var isUneventful = true
   /// The number of agents before this one.
@@ -75,6 +76,10 @@ final class Ledger {
     var superseded: UInt64 = 0
     /// Notifications that the gateway took with a barrier that it did not answer.
     var silent: [Frame] = []
+    /// When the agent connected in the last minute.
+    var dials: [Instant] = []
+    /// How many barriers in a row had no answer.
+    var missedBarriers = 0
     var limiting = Limiting()
     /// When the agent first looked at the clocks.
     var beganAt = Instant(milliseconds: 1_000_000)
@@ -204,7 +209,7 @@ final class Ledger {
         if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
-      } else if life.inferredRejections == 0 || closesWithOnlyThis[number, default: 0] < 3 {
+      } else if life.inferredRejections == 0 || closes[number, default: 0] < 3 {
         complain("\(number) is rejected for ending connections, and did not: \(failure.reason)")
       } else {
         life.inferredRejections -= 1
@@ -354,6 +359,23 @@ final class Ledger {
   }
 
   // MARK: - The end
+
+  /// Checks that notifications that the service does not take hold up no others.
+  ///
+  /// - Parameter poisons: the tokens of those that the service does not take.
+  func checkHeldUp(besides poisons: some Collection<Int>) {
+    for file in disk.waiting where file.failure == nil {
+      for item in file.items {
+        guard let number = item.number, item.list == nil, !isDecided(item, in: file),
+          !poisons.contains(number % World.tokensMax),
+          !file.lines.contains(where: { $0.failure.number == number }),
+          // A file whose record could not be written is delivered again as a whole.
+          !life.reopened.contains(file.inode)
+        else { continue }
+        complain("\(number) of \(file.name) is held up")
+      }
+    }
+  }
 
   /// Checks after the faults that nothing is left and nothing was lost.
   func checkEnd(_ files: [SpoolFile]) {

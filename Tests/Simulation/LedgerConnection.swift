@@ -7,6 +7,18 @@ extension Ledger {
 
   func connected() { account = Account() }
 
+  /// The most connections in a minute: 15 at once, and then one each two seconds.
+  private static let dialsMax = 45
+
+  /// Checks that the agent does not connect too often.
+  func dials() {
+    life.dials.removeAll { $0 + .seconds(60) < timeline.now }
+    life.dials.append(timeline.now)
+    if life.dials.count > Self.dialsMax {
+      complain("connects \(life.dials.count) times in a minute")
+    }
+  }
+
   /// Checks bytes that are given to the socket, perhaps not for the first time.
   func writes(_ bytes: [UInt8], isDamageKnown: Bool) {
     guard account.frames.last?.wireEnd != nil || account.frames.isEmpty else { return }
@@ -86,7 +98,10 @@ extension Ledger {
       account.answer = []
       return
     }
-    if account.frames[Int(id) - 1].number == nil { silentAreUncertain() }
+    if account.frames[Int(id) - 1].number == nil {
+      silentAreUncertain()
+      life.missedBarriers = 0
+    }
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
       life.refusals[number] = UInt16(status)
@@ -102,10 +117,13 @@ extension Ledger {
 
   private func becomeUncertain(byPeer: Bool) {
     let inFlight = account.frames[account.settled...].compactMap(\.number)
-    if byPeer, inFlight.count == 1 { closesWithOnlyThis[inFlight[0], default: 0] += 1 }
+    if byPeer, inFlight.count == 1 { closes[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
     // If the gateway closes at a barrier without notifications, the agent sends no more barriers.
-    if byPeer, account.barrierAt != nil { silentAreUncertain() }
+    if byPeer, account.barrierAt != nil {
+      silentAreUncertain()
+      life.missedBarriers += 1
+    }
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {
         guard let number = frame.number else { continue }
@@ -125,6 +143,7 @@ extension Ledger {
       check(frame, connection, isSettled: false)
       life.silent.append(frame)
     }
+    life.missedBarriers += 1
     account.isOver = true
   }
 
@@ -203,6 +222,9 @@ extension Ledger {
       connection.waitsSince + binary.settle < timeline.now
     {
       complain("settled by time on a connection without acknowledgements")
+    }
+    if binary.confirm == .barrier, binary.format != .simple, life.missedBarriers == 0 {
+      complain("settled by time, and no barrier showed that the gateway ignores barriers")
     }
     for _ in 0..<count {
       if !life.silent.isEmpty {

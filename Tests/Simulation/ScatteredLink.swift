@@ -67,7 +67,7 @@ struct ScatteredLink: Link {
   }
 
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
+    let token = World.number(message.token)
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
     ledger.takes(number)

@@ -95,9 +95,19 @@ extension World {
     return Int(String(decoding: digits, as: UTF8.self)) ?? 0
   }
 
+  /// Whether tokens have several lengths, which only HTTP/2 has.
+  @TaskLocal static var hasSeveralLengths = false
+  private static let lengths = [32, 80, 54, 100, 32, 4, 40]
+
+  /// Returns the number of digits of a token.
+  static func digitCount(_ number: Int) -> Int {
+    hasSeveralLengths ? 2 * lengths[number % lengths.count] : 64
+  }
+
+  /// Returns a token that ends with the number.
   static func token(_ number: Int) -> String {
     let digits = String(number % tokensMax, radix: 16)
-    return String(repeating: "0", count: 64 - digits.count) + digits
+    return String(repeating: "0", count: digitCount(number % tokensMax) - digits.count) + digits
   }
 
   static func notification(_ numbers: Int..., alert: String = "Tank low", with members: String = "")

@@ -30,7 +30,7 @@ public final class Trial {
     case http2
   }
 
-  private let seed: UInt64
+  let seed: UInt64
   let world: World
   var random: Seeded
   var workload: Workload
@@ -45,6 +45,7 @@ public final class Trial {
   /// The HTTP/2 service, if the run uses that link.
   var service: HTTP2Service?
   var refusalsUntil: Instant?
+  var http2Faults = HTTP2Faults()
   private var wasStopped: Bool { stopBy != nil }
   /// The number of agents that began after the faults.
   var calmLives = 0
@@ -102,7 +103,13 @@ public final class Trial {
   /// Runs the world of a seed.
   public static func run(_ seed: UInt64, _ way: Way = .binary, keepsTrace: Bool = false) -> Outcome
   {
-    let trial = Trial(seed, way)
+    World.$hasSeveralLengths.withValue(way == .http2) {
+      run(Trial(seed, way), keepsTrace: keepsTrace)
+    }
+  }
+
+  private static func run(_ trial: Trial, keepsTrace: Bool) -> Outcome {
+    let seed = trial.seed
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.world.binary) \(trial.faults)")
     Traps.reporting(seed) { trial.run() }
@@ -121,6 +128,7 @@ public final class Trial {
       world.timeline.plan(after: event.at) { [self] in inject(event.kind) }
     }
     world.timeline.plan(after: faults.calmAt) { [self] in calm() }
+    if service != nil { planEndOfPoison() }
     let end = world.timeline.now + .milliseconds(faults.calmAt) + Self.patience
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {

@@ -268,8 +268,8 @@ extension Trial {
     world.trace.note("sleep", at: world.timeline.elapsed, Int(milliseconds))
     world.connection?.sleep(
       for: .milliseconds(milliseconds), and: .milliseconds(UInt64(random.upTo(1000))))
+    world.ledger.sleptUntil = world.timeline.now + .milliseconds(milliseconds)
     pass(milliseconds)
-    world.ledger.sleptUntil = world.timeline.now
     world.link.suspended(until: world.timeline.now)
     if world.http2 != nil { world.http2!.suspended(until: world.timeline.now) }
   }

@@ -128,7 +128,7 @@ struct Workload {
     switch random.upTo(23) {
     case 0:
       text += random.pick([
-        #"{"prority": 5}"#, "{bad\n", #"{"token": "12", "payload": {"aps": {"badge": 1}}}"#, "{]",
+        #"{"prority": 5}"#, "{bad\n", #"{"token": "123", "payload": {"aps": {"badge": 1}}}"#, "{]",
       ])
       items.append(Item(offset: offset, end: text.utf8.count + 2))
     case 1:
@@ -294,11 +294,11 @@ struct Workload {
     let first = 900_000 + 1000 * Int(name.utf8.first! - 0x61)
     var content = List()
     var lines: [String] = []
-    let padding = random.oneIn(5) ? random.upTo(900) : 0
+    let padding = random.oneIn(5) ? random.upTo(750) : 0
     for number in first...first + random.upTo(random.oneIn(4) ? 60 : 6) where !random.oneIn(5) {
       if random.oneIn(12) {
-        lines.append(random.pick(["12", "# nobody", "", String(repeating: "x", count: 2000)]))
-        if lines.last!.count == 2 || lines.last!.count == 2000 { content.problems += 1 }
+        lines.append(random.pick(["123", "# nobody", "", String(repeating: "x", count: 2000)]))
+        if lines.last!.count == 3 || lines.last!.count == 2000 { content.problems += 1 }
       }
       content.members.insert(number)
       lines.append(

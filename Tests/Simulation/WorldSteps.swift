@@ -250,6 +250,7 @@ extension World {
 
   func dial() {
     dials += 1
+    if http2 == nil, scattered == nil { ledger.dials() }
     if connection != nil { complain("dialed while connected") }
     let life = lives
     let isUp = canDial(dials)

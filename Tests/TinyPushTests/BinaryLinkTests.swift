@@ -33,9 +33,9 @@ private struct Rig: ~Copyable {
     return link.nextStep(supply).map { Word($0) } ?? .wait
   }
 
-  mutating func connect() {
-    // Longer than any pause of the backoff.
-    now = now + .seconds(400)
+  /// Connects, by default later than after any pause of the backoff.
+  mutating func connect(after pause: Duration = .seconds(400)) {
+    now = now + pause
     #expect(step() == .dial)
     link.connected()
     wireEnd = 0
@@ -58,9 +58,9 @@ private struct Rig: ~Copyable {
       #expect(obstacle == nil)
       link.take(
         Message(
-          token: DeviceToken(hex: World.token(7).bytes.span)!, payload: notification.payload,
-          rendition: rendition, expiration: 0, priority: 10, number: MessageNumber(next),
-          wasSent: wasSent),
+          token: World.deviceToken(7), identity: World.deviceToken(7).identity,
+          payload: notification.payload, rendition: rendition, expiration: 0, priority: 10,
+          number: MessageNumber(next), wasSent: wasSent),
         in: text.span)
       next += 1
     }
@@ -238,6 +238,58 @@ func `notifications that a barrier did not prove stay until a barrier alone was 
     #expect(rig.outcomes() == ["by time: 1 2 3"])
     #expect(rig.link.takeTraffic().uncertain == 0)
   }
+}
+
+@Test func `with confirm = barrier time settles nothing that a barrier can prove`() {
+  var rig = Rig(binary: { $0.confirm = .barrier })
+  rig.supply.isAllSent = true
+  rig.connect()
+  rig.offer(1)
+  rig.write()
+  rig.acknowledge()
+  rig.write()
+  rig.say(5, 2)
+  #expect(rig.outcomes() == ["proved: 1"])
+  #expect(rig.step() == .disconnect)
+  // The next barrier may be sent a minute after the first.
+  rig.connect(after: .seconds(1))
+  rig.offer(3)
+  rig.write()
+  rig.wait(.seconds(30))
+  #expect(rig.outcomes() == [])
+  #expect(rig.link.deadline == Instant(milliseconds: 465_000))
+  rig.wait(.seconds(29))
+  rig.write()
+  rig.say(5, 4)
+  #expect(rig.outcomes() == ["proved: 2 3 4"])
+}
+
+@Test func `with confirm = barrier a full window gets a barrier at once`() {
+  var rig = Rig(binary: { $0.confirm = .barrier })
+  for _ in 1...2 {
+    rig.connect(after: .seconds(5))
+    rig.offer(3)
+    rig.supply.obstacle = .windowFull
+    rig.write()
+    rig.acknowledge()
+    rig.write()
+    rig.say(5, 4)
+    _ = rig.outcomes()
+    #expect(rig.step() == .disconnect)
+  }
+}
+
+@Test(arguments: [BinaryLink.Confirm.barrier, .drain])
+func `a gateway that hangs at a stop`(confirm: BinaryLink.Confirm) {
+  var rig = Rig(binary: { $0.confirm = confirm })
+  rig.connect()
+  rig.offer(2)
+  rig.write()
+  rig.acknowledge()
+  rig.supply.isStopping = true
+  rig.write()
+  rig.wait(.seconds(11))
+  #expect(rig.outcomes() == [confirm == .barrier ? "back, sent: 2 1" : "by time: 1 2"])
 }
 
 @Test func `a notification at which connections end is found and rejected`() {

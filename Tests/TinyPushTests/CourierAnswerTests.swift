@@ -398,3 +398,19 @@ func `many lost connections at random places lose nothing with a small window`(s
   #expect(Set(world.accepted) == Set(1...number), "SEED=\(seed)")
   #expect(world.waiting == [])
 }
+
+@Test(arguments: [Response.refuse(.invalidToken), .shutdown])
+func `a gateway that ends each connection is not connected to rapidly`(response: Response) {
+  let world = World()
+  world.response = { $0.number % 2 == 0 ? response : .accept }
+  world.put(
+    "a", text: (1...600).map { World.notification($0) }.joined(separator: "\n") + "\n",
+    numbers: Array(1...600))
+  world.run(.seconds(60))
+  #expect((20...45).contains(world.connections))
+  // About three seconds for each of 300 connections.
+  world.run(.seconds(20 * 60))
+  #expect(world.waiting == [])
+  #expect(Set(world.accepted).isSuperset(of: (1...300).map { 2 * $0 - 1 }))
+  #expect(world.connections <= 302)
+}

@@ -189,7 +189,7 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
   world.run(.seconds(60))
   #expect(world.accepted.count == 6000)
   let half = world.accepted.prefix(3000)
-  for file in 1...3 { #expect(half.count { $0 / 10_000 == file } > 700) }
+  for file in 1...3 { #expect(half.count { $0 / 10_000 == file } > 500) }
   for file in 1...3 {
     #expect(world.accepted.filter { $0 / 10_000 == file } == (1...2000).map { 10_000 * file + $0 })
   }
@@ -206,7 +206,6 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
       "a\(100 + number)", text: World.notification(number, with: members[number % 5]),
       numbers: [number], tells: false)
   }
-  world.canDial = { _ in world.elapsed > 1000 }
   world.run(.seconds(60))
   let urgent = (1...50).filter { $0 % 5 > 1 }
   #expect(world.accepted == urgent + (1...50).filter { $0 % 5 < 2 })

@@ -6,10 +6,12 @@ import Testing
 private let count = 3000
 
 private func largeFile(_ settle: Duration = .seconds(2)) -> World {
-  let world = World(binary: {
+  let world = World {
+    $0.window = 1000
+  } binary: {
     $0.settle = settle
     $0.confirm = .settle
-  })
+  }
   let numbers = Array(1...count)
   let text = numbers.map { World.notification($0) + "\n" }.joined()
   world.put("many", text: text, numbers: numbers)
@@ -26,6 +28,7 @@ private func hold(_ world: World) {
   let world = largeFile()
   hold(world)
   #expect(world.settledPart(of: "many") > 0)
+  world.blocks = { _ in nil }
   world.restart(once: true)
   world.runToEnd()
   #expect(world.waiting == [])

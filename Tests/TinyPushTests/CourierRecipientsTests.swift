@@ -79,7 +79,9 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
 @Test(arguments: [
   (nil, "does not exist"), ([], "has no token"),
   (["# nobody"], "has no token"),
-  ([World.token(1), "0123"], ", line 2: a device token has 64 hex digits"),
+  (
+    [World.token(1), "0123"], ", line 2: over the binary protocol a device token has 64 hex digits"
+  ),
   ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: not a language"),
   ([World.token(1), "", World.token(2) + " en"], ", line 3: only lang=LANGUAGE"),
   ([World.token(1), String(repeating: "g", count: 64)], ", line 2: a device token has only"),

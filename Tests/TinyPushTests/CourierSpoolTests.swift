@@ -105,7 +105,7 @@ func `an empty or blank file is refused, after ten seconds if it may still grow`
   world.run(.seconds(30))
   #expect(world.failures.count == 40)
   #expect(world.accepted == [1])
-  world.run(.seconds(1200))
+  world.run(.seconds(1300))
   #expect(world.waiting == [])
 }
 
@@ -213,8 +213,8 @@ func `a file of several notifications that is being copied is delivered once`(cu
 @Test func `a large file that somebody removes from taken/ is given up, and delays no other`() {
   let world = World(once: true)
   world.forbidsLoss = false
-  let numbers = Array(1...1000)
-  world.put("a", text: numbers.map { World.notification($0) }.joined(separator: "\n"))
+  world.readBytesMax = 4096
+  world.put("a", text: (1...1000).map { World.notification($0) }.joined(separator: "\n"))
   world.put("b", 2000)
   world.beforeStep = { [unowned world] word in
     guard word == .write, let name = world.taken.keys.first(where: { $0.hasPrefix("a@") })
@@ -409,7 +409,10 @@ func `a file that cannot be opened for a while is tried again`(isShort: Bool) {
 }
 
 @Test func `the courier survives a blocked socket for longer than the rescan interval`() {
-  let world = World { $0.rescan = .seconds(5) }
+  let world = World {
+    $0.rescan = .seconds(5)
+    $0.window = 1000
+  }
   world.blocks = { $0 == 1 ? 20_000 : nil }
   world.put("a", text: (1...500).map { World.notification($0) }.joined())
   world.run(.seconds(60))

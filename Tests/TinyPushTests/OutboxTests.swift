@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-private var device: DeviceToken { DeviceToken(hex: World.token(7).bytes.span)! }
+private var device: DeviceToken { World.deviceToken(7) }
 
 extension Outbox {
   /// Adds a text.

@@ -44,7 +44,7 @@ public struct ReceiptLine: ~Escapable {
     guard found == 2 else { return nil }
     line = Config.number(text.extracting(2..<ends[0])) ?? 0
     let token = text.extracting(ends[0] + 1..<ends[1])
-    self.token = token.count == DeviceToken.digitCount ? token : token.extracting(0..<0)
+    self.token = DeviceToken(hex: token) != nil ? token : token.extracting(0..<0)
     words = text.extracting(ends[1] + 1..<text.count)
   }
 }

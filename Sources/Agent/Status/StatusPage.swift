@@ -66,7 +66,7 @@ public struct StatusPage {
   /// The number of notifications sent and not settled.
   public var inFlight: UInt64 = 0
   /// The files with notifications in flight, or some of them if ``FilesInFlight/isCut``.
-  public var filesInFlight = FilesInFlight()
+  public var filesUnderWay = FilesUnderWay()
   /// The courier's counters.
   public var counters = Counters()
   /// The recent rate and latency of notifications.

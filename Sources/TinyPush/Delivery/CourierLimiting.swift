@@ -19,7 +19,7 @@ extension Courier {
       return false
     }
     if limits.areSet, notification.pushType == .alert, !notification.isUrgent,
-      let refusal = limits.take(entry.token, at: time.now)
+      let refusal = limits.take(entry.token.identity, at: time.now)
     {
       outbox.touch(entry.text)
       recorder.begin(text.file, files)
@@ -52,7 +52,7 @@ extension Courier {
       let wait = time.now.until(refusal.roomAt).milliseconds
       var identity = Hash()
       identity.add(text.identity)
-      identity.add(entry.token.bytes.span)
+      identity.add(entry.token.identity.bytes)
       later.setFileName(
         due: UInt32(clamping: wall + Int64((wait + 999) / 1000)), key: notification.collapseKey,
         of: text.file, files, identity: identity.value)
@@ -145,7 +145,7 @@ extension Courier {
     } else {
       hash.add(text.extracting(notification.collapseID))
     }
-    hash.add(entry.token.bytes.span)
+    hash.add(entry.token.identity.bytes)
     return max(hash.value, 1)
   }
 }

@@ -38,7 +38,8 @@ extension Courier {
     let entry = outbox[message]
     let text = outbox[text: entry.text]
     let born = lifeStart(of: notification, in: text.file)
-    if let outcome = reasonNotToSend(notification, entry.token, from: born) {
+    let identity = entry.token.identity
+    if let outcome = reasonNotToSend(notification, identity, from: born) {
       if entry.isAdmitted { forgetSending(notification, entry) }
       settle(message, outcome)
       return true
@@ -53,12 +54,13 @@ extension Courier {
     outbox.touch(entry.text)
     link.take(
       Message(
-        token: entry.token, payload: notification.payload, rendition: rendition,
+        token: entry.token, identity: identity, payload: notification.payload,
+        rendition: rendition,
         expiration: expirationDate(of: notification, from: born),
         priority: notification.priority, topic: notification.topic,
         identifier: notification.identifier, collapseID: notification.collapseID,
         pushType: notification.pushType,
-        fingerprint: Fingerprint(identity: text.identity, token: entry.token),
+        fingerprint: Fingerprint(identity: text.identity, token: identity),
         order: UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset)),
         number: message, wasSent: entry.wasSent),
       in: outbox.text(entry.text))
@@ -76,7 +78,7 @@ extension Courier {
   /// Returns why a notification is not sent to a token; nil: it is sent.
   @inline(never)
   private mutating func reasonNotToSend(
-    _ notification: Notification, _ token: DeviceToken, from born: Int64?
+    _ notification: Notification, _ token: TokenIdentity, from born: Int64?
   ) -> Settlement.Outcome? {
     if isExpired(notification, from: born) {
       counters.expired += 1

@@ -94,7 +94,7 @@ extension Courier {
       name.set { waiting.appendTakenSource(to: &$0) }
       let number = files.append(
         name, arrivalNs: known.arrivalNs, cameAt: cameAt(known.arrivalNs), offset: known.offset,
-        isReleased: known.isReleased)
+        isReleased: known.isReleased, mayGrow: !known.isReleased)
       reader.begin(number, files[number].cursor)
     }
     waiting.taken.removeSmallest()
@@ -117,9 +117,6 @@ extension Courier {
   mutating func endTurn() {
     guard let file = reader.file else { return }
     files[file].cursor = reader.cursorToKeep()
-    if files[file].cursor.text != Outbox.none {
-      files[file].cursor.listPlace = reader.roster.present
-    }
     reader.end()
     files.putUnread(file)
   }
@@ -156,6 +153,9 @@ extension Courier {
     return reader.input.room(from: reader.file == nil ? 0 : reader.count)
   }
 
+  /// Whether a program may still have the file open, if the agent cannot find out.
+  public var mayFileGrow: Bool { reader.file.map { files[$0].mayGrow } ?? !isNewWhole }
+
   /// Whether the file in `new/` was renamed there, so that no program writes to it.
   public var isNewFileWhole: Bool { isNewWhole }
 
@@ -171,7 +171,7 @@ extension Courier {
         files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
       }
       files[file].size = facts.size
-      if facts.mayGrow { files[file].mayGrow = true }
+      if isWhole { files[file].mayGrow = facts.mayGrow }
       reader.take(bytes, isWhole: isWhole)
     case .failed(.shortage):
       // No file can be opened now: all wait.
@@ -195,9 +195,11 @@ extension Courier {
     switch failure {
     case .vanished, .notRegular, .shortage: return
     case .unreadable(let error, let changeTimeNs):
-      // Its writer may be about to change its permissions.
-      let age = Int64(time.now.milliseconds) - cameAt(changeTimeNs)
-      guard age < Int64(Self.patience.milliseconds) else { return recordUnreadable(error) }
+      // The writer of a new file may be about to change its permissions.
+      let now = Int64(time.now.milliseconds)
+      guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time),
+        now - at < Int64(Self.patience.milliseconds)
+      else { return recordUnreadable(error) }
     case .busy: break
     case .notTaken(let error): troubles.couldNotTake(error, &reports)
     }
@@ -358,7 +360,7 @@ extension Courier {
       let start = reader.notificationEnd
       let digits =
         start == 0
-        ? notification.firstToken..<notification.firstToken + DeviceToken.digitCount
+        ? notification.firstToken
         : notification.nextString(after: start, in: outbox.text(text))
       if let token = DeviceToken(hex: outbox.text(text).extracting(digits)) {
         if let progression = add(notification, text, token, nil, &link) { return progression }
@@ -381,7 +383,7 @@ extension Courier {
       let start = reader.notificationEnd
       reader.notificationEnd =
         start == 0
-        ? notification.firstToken + DeviceToken.digitCount
+        ? notification.firstToken.upperBound
         : notification.nextString(after: start, in: outbox.text(text)).upperBound
       passed += 1
     }

@@ -9,7 +9,7 @@ extension Courier {
       if reader.rosterText != text || reader.rosterList != reader.cursor.list {
         beginList(notification, text)
       }
-      switch reader.roster.next() {
+      switch reader.roster.next(for: settings.rules.service) {
       case .more:
         name.set { reader.roster.appendName(to: &$0) }
         return .wants(.readRecipients)

@@ -29,6 +29,14 @@ extension Courier {
   /// What to do with the record.
   public var recordTask: RecordTask { recorder.pending!.task }
 
+  /// Whether the record goes to `failed/`.
+  public var isFailure: Bool {
+    switch recordTask {
+    case .failure, .failureOfFile: true
+    case .postponed, .summary, .report: false
+    }
+  }
+
   /// The line to record.
   @_lifetime(borrow self)
   public func failure() -> Span<UInt8> { recorder.text.bytes }
@@ -135,11 +143,11 @@ extension Courier {
     else { return recorder.settle(entry.outcome, message, in: outbox, files) }
     forgetSending(notification, entry)
     guard !rejection.isGone else {
-      let wasKnown = suppression.isForbidden(entry.token)
+      let wasKnown = suppression.isForbidden(entry.token.identity)
       suppression.learnGone(
-        entry.token, since: rejection.since, registered: notification.registered,
+        entry.token.identity, since: rejection.since, registered: notification.registered,
         now: time.wallSeconds)
-      if !wasKnown, suppression.isForbidden(entry.token) {
+      if !wasKnown, suppression.isForbidden(entry.token.identity) {
         report(.tokenGone(entry.token.firstDigits), file)
       }
       return settle(message, entry.outcome)
@@ -147,7 +155,7 @@ extension Courier {
     recorder.begin(file, files)
     recorder.reject(
       rejection, notification, message, in: outbox,
-      isSpared: rejection.suppressesToken && accepted.spares(entry.token.hash, at: time.now))
+      isSpared: rejection.suppressesToken && accepted.spares(entry.token.identity.hash, at: time.now))
   }
 
   // MARK: - Results of steps
@@ -180,11 +188,11 @@ extension Courier {
     }
     if case .failureOfFile(.taken) = pending.task { files.decide(pending.file!, .isGone) }
     guard let token = pending.invalidToken else { return }
-    accepted.refuse(token.hash, at: time.now)
+    accepted.refuse(token.identity.hash, at: time.now)
     let file = pending.file!
     if pending.isSpared { return report(.tokenSpared(token.firstDigits), file) }
-    let wasKnown = suppression.isForbidden(token)
-    suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
+    let wasKnown = suppression.isForbidden(token.identity)
+    suppression.learnInvalid(token.identity, registered: pending.registered, now: time.wallSeconds)
     if !wasKnown { report(.tokenInvalid(token.firstDigits), file) }
   }
 

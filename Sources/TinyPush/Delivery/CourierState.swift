@@ -8,6 +8,9 @@ extension Courier {
   /// There may be more unless ``areFilesKnown``.
   public var filesUnderWay: Int { files.count + waiting.new.count + waiting.taken.count }
 
+  /// The number of known files in `taken/`.
+  public var filesUnderTaken: Int { files.count + waiting.taken.count }
+
   /// The number of known files in `later/`.
   public var laterFiles: Int { later.names.count }
 

@@ -79,6 +79,7 @@ struct Reader: ~Copyable {
     kept.lines.pass(passed, in: input.span(0..<count))
     kept.offset += Int64(passed)
     kept.reader.resume(at: 0)
+    if rosterText == kept.text, rosterList == kept.list { kept.listPlace = roster.present }
     return kept
   }
 

@@ -184,7 +184,7 @@ struct Recorder: ~Copyable {
   ) {
     let entry = outbox[message]
     let source = outbox[text: entry.text]
-    var reason = Text(capacity: 512)
+    var reason = Text(capacity: 1024)
     if rejection.reason == .endsConnections {
       reason.append(
         "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: "
@@ -222,7 +222,7 @@ struct Recorder: ~Copyable {
         "; the token was accepted before, and is not suppressed until the gateway refuses it again")
     }
     reason.append(". Nothing more is sent to it: correct this, then run tinypush token register ")
-    reason.append(hex: token.bytes.span)
+    reason.append(hex: token.bytes)
   }
 
   /// Prepares the record of a problem with a recipients file.

@@ -54,7 +54,7 @@ extension Recorder {
       to: &alert)
     text.clear()
     text.beginObject()
-    text.member("token", hex: storm.token.bytes.span)
+    text.member("token", hex: storm.token.bytes)
     // No limit applies to an urgent notification.
     text.member("urgent", bool: true)
     if storms.topic(storm.topic).count > 0 {

@@ -30,6 +30,8 @@ public enum Report {
   case lateAnswer(Rejection, identifier: UInt32)
   /// The service is in trouble or overloaded; notifications that it did not take are sent again.
   case troubled(Rejection)
+  /// The service refuses a notification for a reason that may concern all others.
+  case refusedOnce(Rejection)
   /// The service refuses the configuration; nothing is sent until that is fixed.
   case configurationRefused(Rejection)
   /// The service closed a request with an HTTP/2 error and without an answer.

@@ -129,7 +129,7 @@ struct Roster: ~Copyable {
   }
 
   /// Returns the next entry; ``pass()`` goes on after it.
-  mutating func next() -> Entry {
+  mutating func next(for service: PushProtocol) -> Entry {
     if let failure { return .wrong(.unreadable(failure)) }
     while true {
       guard place < bytes || !isWhole else { return isEmpty ? .wrong(.empty) : .end }
@@ -151,7 +151,7 @@ struct Roster: ~Copyable {
         continue
       }
       guard end - place <= RecipientsFile.lineBytesMax else { return .wrong(.line(.tooLong)) }
-      let entry = RecipientsFile.read(buffer.span(place..<end))
+      let entry = RecipientsFile.read(buffer.span(place..<end), for: service)
       switch entry {
       case .nothing: skipLine()
       case .recipient(let token, let language): return .recipient(token, language)
@@ -160,7 +160,7 @@ struct Roster: ~Copyable {
     }
   }
 
-  /// Goes on after the entry that ``next()`` returned.
+  /// Goes on after the entry that ``next(for:)`` returned.
   mutating func pass() {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false

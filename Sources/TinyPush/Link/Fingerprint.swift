@@ -16,10 +16,10 @@ public struct Fingerprint: Equatable, BitwiseCopyable, Sendable {
   /// Creates the fingerprint of a notification to one device.
   ///
   /// - Parameter identity: the identity of the notification.
-  public init(identity: UInt64, token: DeviceToken) {
+  public init(identity: UInt64, token: TokenIdentity) {
     high = Self.mix(identity ^ 0x243F_6A88_85A3_08D3, 0)
     low = Self.mix(high, identity)
-    token.bytes.span.withUnsafeBytes { bytes in
+    token.bytes.withUnsafeBytes { bytes in
       for index in 0..<4 {
         let word = bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self)
         high = Self.mix(high ^ low, word)

@@ -66,6 +66,8 @@ extension Link where Self: ~Copyable {
 public struct Message {
   /// The device token.
   public let token: DeviceToken
+  /// What identifies the device token.
+  public let identity: TokenIdentity
   /// The payload, as the notification's text has it.
   public let payload: Payload
   package let rendition: Rendition
@@ -91,13 +93,15 @@ public struct Message {
   public let wasSent: Bool
 
   package init(
-    token: DeviceToken, payload: Payload, rendition: Rendition, expiration: UInt32,
+    token: DeviceToken, identity: TokenIdentity, payload: Payload, rendition: Rendition,
+    expiration: UInt32,
     priority: UInt8, topic: Range<Int> = 0..<0, identifier: Range<Int> = 0..<0,
     collapseID: Range<Int> = 0..<0, pushType: PushType = .alert,
     fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), order: UInt64 = 0,
     number: MessageNumber, wasSent: Bool = false
   ) {
     self.token = token
+    self.identity = identity
     self.payload = payload
     self.rendition = rendition
     self.expiration = expiration

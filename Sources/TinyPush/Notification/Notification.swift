@@ -3,7 +3,7 @@
 /// This type holds no bytes, so that no copy is needed: callers keep the text.
 ///
 /// ```json
-/// {"token": "64 hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
+/// {"token": "hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
 /// ```
 public struct Notification {
   /// The whole object, with its braces.
@@ -12,8 +12,8 @@ public struct Notification {
   public internal(set) var payload: Payload
   /// The number of device tokens in the object.
   public internal(set) var tokens = 0
-  /// The index of the first token's digits; ``nextString(after:in:)`` finds the other tokens.
-  public internal(set) var firstToken = 0
+  /// The first token's digits; ``nextString(after:in:)`` finds the other tokens.
+  public internal(set) var firstToken: Range<Int> = 0..<0
   /// The number of recipients files that the notification names.
   public internal(set) var lists = 0
   /// The first name of a recipients file; ``nextString(after:in:)`` finds the other names.
@@ -80,7 +80,7 @@ public struct Notification {
     moved.payload.range = payload.range.moved(by: distance)
     moved.payload.alert.range = payload.alert.range.moved(by: distance)
     moved.payload.alert.text = payload.alert.text.moved(by: distance)
-    moved.firstToken += distance
+    moved.firstToken = firstToken.moved(by: distance)
     moved.firstList = firstList.moved(by: distance)
     moved.collapseID = collapseID.moved(by: distance)
     moved.topic = topic.moved(by: distance)

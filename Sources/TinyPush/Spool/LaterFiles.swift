@@ -53,7 +53,7 @@ struct LaterFiles: ~Copyable {
     source.append(UInt32(clamping: wall ?? 0), digits: LaterName.dueDigits)
     source.append(LaterName.summaryEnd)
     var identity = Hash()
-    identity.add(token.bytes.span)
+    identity.add(token.bytes)
     identity.add(since.milliseconds)
     fileName.clear()
     LaterName.append(

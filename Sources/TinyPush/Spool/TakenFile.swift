@@ -19,10 +19,10 @@ struct TakenFile: BitwiseCopyable {
     case leaves
     /// The file moves to `failed/`, since the lines there do not show all its mistakes.
     case movesToFailed
-    /// The file is there already.
-    case isGone
     /// A failure could not be recorded: the file stays, and is delivered again later.
     case unrecorded
+    /// The file has left already: it is in `failed/`, or somebody has removed it.
+    case isGone
   }
 
   /// When the file came into `new/`, in UNIX nanoseconds, as its name says.

@@ -8,7 +8,7 @@ public struct TakenName {
   static let nameBytesMax = 255 - 41
 
   /// The NAME's length in bytes.
-  package let nameBytes: Int
+  public let nameBytes: Int
   /// When the file came into `new/`, in UNIX nanoseconds.
   public let arrivalNs: Int64
   /// How far everything in the file is settled, in bytes.

@@ -57,7 +57,7 @@ final class FeedbackList {
     var line = Text()
     line.append(time)
     line.append(" ")
-    line.append(hex: token.bytes.span)
+    line.append(hex: token.bytes)
     line.append("\n")
     return Home.writeAll(descriptor, line)
   }

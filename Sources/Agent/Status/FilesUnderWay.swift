@@ -1,14 +1,14 @@
 import TinyPush
 
-/// The inodes of the files in `new/` with notifications in flight, for `tinypush queue`.
-public struct FilesInFlight: BitwiseCopyable {
+/// The files in `taken/` that the agent works on, for `tinypush queue`.
+public struct FilesUnderWay: BitwiseCopyable {
   private static let filesMax = 128
-  /// The most stretches in flight for which the agent collects files.
-  static let stretchesMax = 1024
+  /// The most messages under way for which the agent collects files.
+  static let messagesMax = 1024
 
   private var count: UInt32 = 0
   private var cut: UInt32 = 1
-  /// Each inode, shifted by two bits for the file's progress.
+  /// When each file came into `new/`, in UNIX nanoseconds, with the file's progress in the low bits.
   private var files: InlineArray<128, UInt64> = .init(repeating: 0)
 
   /// Whether files are missing here.
@@ -16,8 +16,8 @@ public struct FilesInFlight: BitwiseCopyable {
 
   /// Returns the progress of a file; nil if it is not here.
   @inline(never)
-  public func progress(ofInode inode: UInt64) -> Courier.FileProgress? {
-    let kept = inode << 2
+  public func progress(ofArrival arrivalNs: Int64) -> Courier.FileProgress? {
+    let kept = UInt64(bitPattern: arrivalNs) << 2
     for index in 0..<min(Int(clamping: count), Self.filesMax) where files[index] & ~3 == kept {
       return Courier.FileProgress(rawValue: UInt8(files[index] & 3))
     }
@@ -30,8 +30,8 @@ public struct FilesInFlight: BitwiseCopyable {
   }
 
   @inline(never)
-  mutating func add(inode: UInt64, _ progress: Courier.FileProgress) {
-    let file = inode << 2 | UInt64(progress.rawValue)
+  mutating func add(arrivalNs: Int64, _ progress: Courier.FileProgress) {
+    let file = UInt64(bitPattern: arrivalNs) << 2 | UInt64(progress.rawValue)
     // Notifications of a file mostly follow each other.
     if count > 0, files[Int(count) - 1] == file { return }
     guard count < UInt32(Self.filesMax) else {

@@ -176,6 +176,8 @@ final class Disk {
   var readBytesMax = Int.max
   var canScan = true
   var canRecord = true
+  /// Whether the failures of a file, by its name in `new/`, can be recorded.
+  var canRecordOf: (String) -> Bool = { _ in true }
   var canSync = true
   var canRemove = true
   /// Whether files can be moved to `taken/`, and renamed there.
@@ -261,7 +263,7 @@ final class Disk {
 
   /// Records a failure of a file, which is moved to `failed/` if its name is given.
   func record(_ failure: Failure, of file: SpoolFile?, moving name: String?) -> Bool {
-    guard canRecord, name == nil || canTake else { return false }
+    guard canRecord, canRecordOf(failure.file), name == nil || canTake else { return false }
     let line = FailureLine(failure)
     lines.append(line)
     file?.lines.append(line)

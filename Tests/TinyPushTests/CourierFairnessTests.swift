@@ -228,7 +228,8 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
   let world = World()
   let text = World.notification(1)
   for number in 1...100 { world.put("a\(100 + number)", text: String(text.prefix(50))) }
-  world.put("b", text: World.notification(1) + "\n" + World.notification(2).prefix(60), numbers: [1])
+  world.put(
+    "b", text: World.notification(1) + "\n" + World.notification(2).prefix(60), numbers: [1])
   for file in world.waitingFiles { file.mayGrow = true }
   world.put("c", 3)
   world.run(.seconds(5))

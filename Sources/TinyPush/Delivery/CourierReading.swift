@@ -47,7 +47,7 @@ extension Courier {
     if troubles.mustRetryRecords(at: time.now) { waiting.isTakenWanted = true }
     if let at = nextWaitAt, at <= time.now { endWaits() }
     if let step = releaseStep() { return step }
-    guard let directory = waiting.nextScan() else { return nil }
+    guard let directory = waiting.nextScan(at: time.now) else { return nil }
     if directory == .new { suppression.retry() }
     return .scan(directory)
   }

@@ -40,11 +40,11 @@ private struct Reading: ~Copyable {
   /// Returns the next entry in words; nil at the end.
   mutating func next() -> String? {
     while true {
-      switch roster.next() {
+      switch roster.next(for: .http2) {
       case .more: read()
       case .end: return nil
       case .recipient(let token, _):
-        let digits = text { $0.append(hex: token.bytes.span) }
+        let digits = text { $0.append(hex: token.bytes) }
         let line = roster.line
         roster.pass()
         return "\(line): \(Int(digits, radix: 16)!)"
@@ -73,7 +73,8 @@ private func lines(_ numbers: ClosedRange<Int>) -> String {
 @Test(arguments: [Int.max, 1000, 65, 64, 7])
 func `each line of a recipients file is an entry`(readMax: Int) {
   var reading = Reading(
-    "# family\n\n" + lines(1...3) + "bad\n  " + World.token(4) + " lang=de # x\r\n" + World.token(5))
+    "# family\n\n" + lines(1...3) + "bad\n  " + World.token(4) + " lang=de # x\r\n" + World.token(5)
+  )
   reading.readMax = readMax
   let entries = reading.rest()
   #expect(
@@ -123,11 +124,13 @@ func `a line that is too long is a problem, once, and the lines behind it are re
 @Test func `a file that is replaced while it is read is read again from its start`() {
   var reading = Reading(lines(1...1000))
   for _ in 0..<100 { _ = reading.next() }
-  reading.beforeRead = { reads, reading in if reads == 1 { reading.replace(by: lines(2001...2900)) } }
+  reading.beforeRead = { reads, reading in if reads == 1 { reading.replace(by: lines(2001...2900)) }
+  }
   let entries = reading.rest()
   // What was in the buffer is read to its end.
   let first = entries.firstIndex { $0.hasSuffix(": 2001") }!
-  #expect(entries[..<first].allSatisfy { $0 == "\($0.prefix { $0 != ":" }): \($0.prefix { $0 != ":" })" })
+  #expect(
+    entries[..<first].allSatisfy { $0 == "\($0.prefix { $0 != ":" }): \($0.prefix { $0 != ":" })" })
   #expect(entries[first...] == (1...900).map { "\($0): \(2000 + $0)" }[...])
 }
 
@@ -160,7 +163,7 @@ func `reading goes on at a place`(readMax: Int) {
     let place = reading.roster.present
     // Another recipients file is read meanwhile.
     reading.roster.begin("other".bytes.span, at: Roster.Place(), isFresh: true)
-    _ = reading.roster.next()
+    _ = reading.roster.next(for: .http2)
     reading.roster.begin("family".bytes.span, at: place, isFresh: true)
   }
   #expect(reading.next() == "702: 701")

@@ -126,7 +126,8 @@ func `a wrong line of a recipients file is recorded, and the other recipients ar
     ])
 }
 
-@Test func `two hundred recipients files are read, and each recipient gets the notification once`() {
+@Test func `two hundred recipients files are read, and each recipient gets the notification once`()
+{
   let world = World(once: true)
   var numbers: [Int] = []
   for number in 1...200 {
@@ -152,7 +153,9 @@ func `a wrong line of a recipients file is recorded, and the other recipients ar
     text: #"{"to":["family","none"],"tokens":[\#(many)],"payload":{"aps":{"alert":"Tank low"}}}"#,
     numbers: Array(100..<900))
   var original: SpoolFile?
-  world.beforeStep = { [unowned world] _ in if let file = world.disk.waiting.first { original = file } }
+  world.beforeStep = { [unowned world] _ in
+    if let file = world.disk.waiting.first { original = file }
+  }
   world.runToEnd()
   #expect(world.accepted.count == 800)
   #expect(world.failures.count == 4)

@@ -430,7 +430,7 @@ func `a file that cannot be opened for a while is tried again`(isShort: Bool) {
       )
     }
   }
-  world.run(.seconds(120))
+  world.run(.seconds(1200))
   #expect(world.waiting == [])
   #expect(world.courier.isIdle == true)
   #expect(world.inFlight == 0)

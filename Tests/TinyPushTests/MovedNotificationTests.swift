@@ -22,7 +22,7 @@ private func parts(_ notification: Notification, of text: [UInt8]) -> [String] {
   ]
   var parts = ranges.map { String(text.span.extracting($0)) }
   guard notification.tokens > 0 else { return parts }
-  parts.append(String(text.span.extracting(notification.firstToken..<notification.firstToken + 64)))
+  parts.append(String(text.span.extracting(notification.firstToken)))
   return parts
 }
 

@@ -239,7 +239,8 @@ func `texts keep their bytes while others come and go`(seed: UInt64) {
   for message in messages { outbox.move(message, to: .decided) }
   #expect(outbox.nextToSend == nil)
   #expect(outbox.count(in: .decided) == 2)
-  #expect(outbox[outbox.first(in: .decided)!].outcome == .rejected(Rejection(.invalidToken, code: 8)))
+  #expect(
+    outbox[outbox.first(in: .decided)!].outcome == .rejected(Rejection(.invalidToken, code: 8)))
   outbox.remove(messages[0])
   #expect(outbox[outbox.first(in: .decided)!].outcome == .superseded)
 }
@@ -253,7 +254,9 @@ func `texts keep their bytes while others come and go`(seed: UInt64) {
   let decided = outbox.add(message: text, in: .decided)
   #expect(outbox.firstWaiting(of: text) == nil)
   var expected: [MessageNumber] = []
-  for line in [Outbox.Line.again, .high, .low] { expected.append(outbox.add(message: text, in: line)) }
+  for line in [Outbox.Line.again, .high, .low] {
+    expected.append(outbox.add(message: text, in: line))
+  }
   var found: [MessageNumber] = []
   while let message = outbox.firstWaiting(of: text) {
     found.append(message)

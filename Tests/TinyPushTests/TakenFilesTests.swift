@@ -111,7 +111,8 @@ extension TakenFiles {
   #expect(files[number].fate == .isGone)
 }
 
-@Test func `a file stays if the sync of its record fails, and is read again from its settled part`() {
+@Test func `a file stays if the sync of its record fails, and is read again from its settled part`()
+{
   var files = TakenFiles(capacity: 4)
   let first = files.append("a")
   let second = files.append("b", offset: 40)

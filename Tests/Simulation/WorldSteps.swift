@@ -31,7 +31,7 @@ extension World {
   private func sweep(_ name: String) -> Bool {
     let file = disk.taken[name]!
     let settled = TakenName(name.bytes.span)!.offset
-    if Int(settled) < file.bytes.count || settled == 0 {
+    if Int(settled) < file.bytes.count {
       courier.offer(name.bytes.span, in: .taken)
       return true
     }

@@ -139,7 +139,7 @@ func `a lost connection does not change what is replaced`(cutAt: String) {
 }
 
 @Test func `more collapsing notifications than a TLS record holds are sent beside one in later/`() {
-  let world = World()
+  let world = World { $0.window = 500 }
   world.put("a", 900, collapsing: "tank", with: notYet)
   world.run(.seconds(5))
   let numbers = Array(1...200)

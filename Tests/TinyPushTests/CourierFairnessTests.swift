@@ -196,7 +196,7 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
 }
 
 @Test func `urgent notifications and those of priority 10 go before 5 and 1`() {
-  let world = World()
+  let world = World { $0.rules.service = .http2 }
   let members = [
     #", "priority": 1"#, #", "priority": 5"#, #", "priority": 5, "urgent": true"#,
     #", "priority": 10"#, "",
@@ -283,6 +283,16 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
   #expect(world.failures.map(\.file) == ["b", "c"])
   world.run(.seconds(600))
   #expect(world.waiting == ["a", "b"])
+}
+
+@Test func `a mistake behind many notifications is recorded at once without a connection`() {
+  let world = offline()
+  let numbers = Array(1...70)
+  world.put(
+    "a", text: numbers.map { World.notification($0) + "\n" }.joined() + "{bad\n",
+    numbers: numbers)
+  world.run(.milliseconds(10))
+  #expect(world.failures.map(\.file) == ["a"])
 }
 
 @Test func `a notification with a not-before goes to later/ without a connection`() {

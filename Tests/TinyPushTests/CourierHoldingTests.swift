@@ -21,18 +21,18 @@ import Testing
   #expect(world.counts(.recordable) == 1)
 }
 
-@Test func `files whose failures cannot be recorded are not sent again and again`() {
+/// Only the part of a file from its unrecorded failure on is read again.
+@Test func `files whose failures cannot be recorded are sent again ever more rarely`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: World.notification(1) + "\n{\"bad\"}\n" + World.notification(2))
   world.put("b", text: World.notification(3))
   world.response = { $0.number == 3 ? .refuse(.invalidToken) : .accept }
   world.run(.seconds(2000))
-  #expect(world.accepted == [1, 2])
-  #expect(world.refused.count == 1)
+  #expect(world.accepted.filter { $0 != 2 } == [1])
+  #expect(world.accepted.count <= 8 && world.refused.count <= 7)
   world.canRecord = true
-  world.run(.seconds(100))
-  #expect(world.accepted == [1, 2, 1, 2])
+  world.run(.seconds(1000))
   #expect(world.failures.map(\.file).sorted() == ["a", "b"])
   #expect(world.waiting == [])
 }

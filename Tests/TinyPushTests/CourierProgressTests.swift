@@ -22,6 +22,7 @@ private func largeFile(_ settle: Duration = .seconds(2)) -> World {
 private func hold(_ world: World) {
   world.blocks = { $0 == 15 ? 3_600_000 : nil }
   world.run(.seconds(20))
+  world.blocks = { _ in nil }
 }
 
 @Test func `a large file continues near its last settled place after a crash`() {

@@ -430,8 +430,7 @@ func `a file that cannot be opened for a while is tried again`(isShort: Bool) {
       )
     }
   }
-  // Each of the 60 refusals costs a connection, and so about three seconds.
-  world.run(.seconds(300))
+  world.run(.seconds(1200))
   #expect(world.waiting == [])
   #expect(world.courier.isIdle == true)
   #expect(world.inFlight == 0)

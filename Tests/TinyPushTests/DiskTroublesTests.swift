@@ -49,11 +49,32 @@ private func words(_ reports: inout Reports) -> [String] {
   #expect(troubles.flags == 2)
   let mustRetry = troubles.mustRetryRecords(at: at(6000))
   #expect(mustRetry)
-  troubles.recorded(&reports)
+  troubles.synced(&reports)
+  #expect(words(&reports) == [])
+  troubles.recorded()
+  #expect(words(&reports) == [])
+  troubles.synced(&reports)
+  troubles.synced(&reports)
   #expect(words(&reports) == ["recordable"])
   #expect(troubles.isEmpty)
   troubles.couldNotRecord(at: at(7000), &reports)
   #expect(troubles.recordRetryAt == at(7030))
+}
+
+@Test func `records that are written and cannot be synced are tried again ever more rarely`() {
+  var troubles = DiskTroubles()
+  var reports = Reports()
+  var tries: [UInt64] = []
+  troubles.couldNotRecord(at: at(0), &reports)
+  for second in UInt64(1)...2000 {
+    guard troubles.mustRetryRecords(at: at(second)) else { continue }
+    tries.append(second)
+    troubles.recorded()
+    // The sync fails.
+    troubles.couldNotRecord(at: at(second), &reports)
+  }
+  #expect(tries == [30, 90, 210, 450, 930, 1830])
+  #expect(words(&reports) == ["notRecorded"])
 }
 
 @Test func `a file that could not be recorded waits for the next try`() {

@@ -6,9 +6,11 @@ import Testing
 private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1000 * seconds) }
 
 /// Scans all directories that must be scanned, and finds these names in `new/`.
-private func scan(_ files: inout WaitingFiles, _ names: String...) -> [Courier.Directory] {
+private func scan(
+  _ files: inout WaitingFiles, _ names: String..., at now: Instant = at(0)
+) -> [Courier.Directory] {
   var scanned: [Courier.Directory] = []
-  while let directory = files.nextScan() {
+  while let directory = files.nextScan(at: now) {
     scanned.append(directory)
     if directory == .new { for name in names { files.new.offer(name.bytes.span) } }
   }
@@ -22,7 +24,7 @@ private func scan(_ files: inout WaitingFiles, _ names: String...) -> [Courier.D
   #expect(scan(&files) == [.taken, .new])
   #expect(files.areKnown == true)
   #expect(files.isExhausted == true)
-  let another = files.nextScan()
+  let another = files.nextScan(at: at(0))
   #expect(another == nil)
 }
 
@@ -49,7 +51,7 @@ private func scan(_ files: inout WaitingFiles, _ names: String...) -> [Courier.D
   #expect(files.rescanAt == at(60))
   var isDue = files.update(at: at(59), rescan: .seconds(60))
   #expect(!isDue)
-  let another = files.nextScan()
+  let another = files.nextScan(at: at(0))
   #expect(another == nil)
   isDue = files.update(at: at(60), rescan: .seconds(60))
   #expect(isDue)
@@ -108,9 +110,11 @@ private func scan(_ files: inout WaitingFiles, _ names: String...) -> [Courier.D
 @Test func `a directory that cannot be read is reported once, and scanned again`() {
   var files = WaitingFiles()
   _ = scan(&files)
+  files.couldNotScan(at: at(10))
   let results = [true, false, false, true, true].map { files.scanned(isComplete: $0) }
   #expect(results == [false, true, false, true, false])
-  #expect(scan(&files) == [.new])
+  #expect(scan(&files, at: at(39)) == [])
+  #expect(scan(&files, at: at(40)) == [.new])
 }
 
 @Test func `a file whose writer is done waits to be taken`() {
@@ -134,7 +138,7 @@ private func scan(_ files: inout WaitingFiles, _ names: String...) -> [Courier.D
   var files = WaitingFiles()
   var taken: [String] = []
   var scans = 0
-  while let directory = files.nextScan() {
+  while let directory = files.nextScan(at: at(0)) {
     guard directory == .new else { continue }
     scans += 1
     for name in names.dropFirst(taken.count) { files.new.offer(name.bytes.span) }

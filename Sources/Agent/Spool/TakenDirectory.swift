@@ -106,7 +106,7 @@ struct TakenDirectory: ~Copyable {
   private func mustDeliver(_ name: UnsafePointer<CChar>, _ offset: Int64) -> Bool {
     var information = stat()
     guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
-    return offset == 0 || Int64(information.st_size) > offset
+    return Int64(information.st_size) > offset
   }
 
   private func removeIfSettled(_ name: UnsafePointer<CChar>, _ seconds: Int64) -> Bool {

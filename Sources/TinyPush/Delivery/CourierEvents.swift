@@ -37,7 +37,7 @@ extension Courier {
       later.endCancelling()
       if !isComplete { later.couldNotScan(retryAt: time.now + DiskTroubles.pauseMin) }
     }
-    if !isComplete, directory != .later { reader.pause(at: time.now) }
+    if !isComplete, directory != .later { waiting.couldNotScan(at: time.now) }
   }
 
   /// Leaves a file alone that a program created in `new/` and still has open.

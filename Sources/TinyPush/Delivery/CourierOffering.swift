@@ -110,10 +110,10 @@ extension Courier {
     repeat {
       older = Outbox.none
       outbox.forEachText { other, entry in
-        guard other != text, entry.collapseKey == key else { return }
+        guard other != text, entry.collapseKey == key, entry.isUntouched else { return }
         if !comes(entry.file, before: file) {
           isReplaced = true
-        } else if entry.isUntouched, !entry.isBeingRead {
+        } else if !entry.isBeingRead {
           older = other
         }
       }

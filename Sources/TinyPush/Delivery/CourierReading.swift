@@ -47,7 +47,7 @@ extension Courier {
     if troubles.mustRetryRecords(at: time.now) { waiting.isTakenWanted = true }
     if let at = nextWaitAt, at <= time.now { endWaits() }
     if let step = releaseStep() { return step }
-    guard let directory = waiting.nextScan() else { return nil }
+    guard let directory = waiting.nextScan(at: time.now) else { return nil }
     if directory == .new { suppression.retry() }
     return .scan(directory)
   }
@@ -229,16 +229,17 @@ extension Courier {
   private mutating func readOn<L: Link & ~Copyable>(_ link: inout L) -> Progression {
     let file = reader.file!
     guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
-    guard reader.turn < Reader.turnMax || !isOthersTurn else { return .stop }
-    // Only a file's first turn goes on if the link takes nothing.
-    let isFirstPart = reader.cursor.offset + Int64(reader.cursor.reader.index) < Self.firstPart
+    guard isFirstPart || reader.turn < Reader.turnMax || !isOthersTurn else { return .stop }
     guard isFirstPart || link.isOpen && outbox.nextToSend == nil else { return .stop }
-    guard outbox.hasRoom(for: isFirstPart ? .small : .large) else {
-      obstacle = obstacle ?? .windowFull
-      return .stop
-    }
+    let share = isFirstPart ? Outbox.Share.small : .large
     switch reader.next(settings.rules) {
-    case .notification(let notification): return take(notification, of: file, &link)
+    case .notification(let notification):
+      guard outbox.hasRoom(for: share) else {
+        obstacle = obstacle ?? .windowFull
+        reader.cursor.reader.resume(at: notification.object.lowerBound)
+        return .stop
+      }
+      return take(notification, of: file, &link)
     case .refused(let finding, let object): return refuse(finding, object, of: file)
     case .more(let from):
       reader.discard(upTo: from)
@@ -261,6 +262,11 @@ extension Courier {
 
   /// The part of a file that is read as soon as it is taken, even without a connection, in bytes.
   private static let firstPart: Int64 = 32_768
+
+  /// Whether this part of a file is read at once; its recipients files may take more turns.
+  private var isFirstPart: Bool {
+    reader.cursor.offset + Int64(reader.cursor.reader.index) < Self.firstPart
+  }
   /// The most bytes without an object that a notification file may have.
   private static let garbageBytesMax: Int64 = 1 << 20
 
@@ -419,7 +425,10 @@ extension Courier {
       obstacle = obstacle ?? .windowFull
       return .stop
     }
-    if reader.turn >= Reader.turnMax, isOthersTurn || !link.isOpen || outbox.nextToSend != nil {
+    let isReadAtOnce = isFirstPart && reader.cursor.recipient < UInt32(notification.tokens)
+    if reader.turn >= Reader.turnMax, !isReadAtOnce,
+      isOthersTurn || !link.isOpen || outbox.nextToSend != nil
+    {
       return .stop
     }
     reader.turn += 1

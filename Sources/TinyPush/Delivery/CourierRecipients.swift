@@ -18,9 +18,10 @@ extension Courier {
         reader.roster.pass()
         if recorder.pending != nil { return .goOn }
       case .wrong(.unreadable(.busy)) where !isLeaseTooOld:
+        reader.cursor.leasedSince = reader.cursor.leasedSince ?? time.now
+        wait(until: time.now + Self.waitForRest)
         reader.roster.forget()
         reader.rosterText = Outbox.none
-        wait(until: time.now + Self.waitForRest)
         return .goOn
       case .wrong(let problem):
         record(problem, notification, text, of: file)
@@ -35,11 +36,11 @@ extension Courier {
     return .goOn
   }
 
-  /// How long a notification waits for a recipients file on which a program holds a lease.
+  /// How long a file's notifications wait for recipients files on which a program holds a lease.
   private static let leasePatience = Duration.seconds(60)
 
   private var isLeaseTooOld: Bool {
-    reader.cursor.waitsSince.map { $0 + Self.leasePatience <= time.now } ?? false
+    reader.cursor.leasedSince.map { $0 + Self.leasePatience <= time.now } ?? false
   }
 
   /// Begins to read the notification's present recipients file, or goes on in it.
@@ -72,6 +73,7 @@ extension Courier {
   public mutating func readRecipients(_ result: RecipientsResult) {
     switch result {
     case .text(let bytes, let isWhole, let identity):
+      reader.cursor.leasedSince = nil
       reader.roster.filled(identity, bytes: bytes, isWhole: isWhole)
     case .failed(.shortage):
       reader.pause(at: time.now)

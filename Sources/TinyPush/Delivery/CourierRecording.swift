@@ -174,7 +174,7 @@ extension Courier {
     default: break
     }
     guard isRecorded else { return couldNotRecord(pending) }
-    troubles.recorded(&reports)
+    troubles.recorded()
     recorder.isUnsynced = true
     if let file = pending.file { files[file].hasUnsyncedRecord = true }
     switch pending.settlement.outcome {
@@ -222,7 +222,7 @@ extension Courier {
     recorder.isUnsynced = false
     later.isUnsynced = false
     files.synced(isSynced)
-    guard !isSynced else { return }
+    guard !isSynced else { return troubles.synced(&reports) }
     troubles.couldNotRecord(at: time.now, &reports)
     later.endCancelling()
     suppression.forgetInvalidTokens()

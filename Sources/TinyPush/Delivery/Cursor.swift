@@ -15,6 +15,8 @@ struct Cursor: BitwiseCopyable {
   var text = Outbox.none
   /// How many of its recipients were read.
   var recipient: UInt32 = 0
+  /// Since when a program holds a lease on the recipients files, one after the other.
+  var leasedSince: Instant?
   /// Its recipients file, by number, and where reading goes on there.
   var list: UInt32 = 0
   var listPlace = Roster.Place()

@@ -125,7 +125,6 @@ struct Roster: ~Copyable {
     self.failure = failure
     bytes = place
     isWhole = true
-    identity = nil
   }
 
   /// Returns the next entry; ``pass()`` goes on after it.
@@ -164,6 +163,7 @@ struct Roster: ~Copyable {
   mutating func pass() {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false
+    if failure != nil { forget() }
     failure = nil
     if !isOfAll { passLine() }
   }

@@ -4,8 +4,10 @@
 struct DiskTroubles {
   /// The files that cannot be removed.
   private(set) var stuckFiles = 0
-  /// Whether the last record could not be written.
+  /// Whether the last record could not be written or synced.
   private(set) var isRecordBroken = false
+  /// Whether the last record was written, and is not known to survive a power cut.
+  private var isRecordWritten = false
   /// Some of the files that have an unwritten record, by the time at which they came.
   private var unrecorded: InlineArray<64, Int64> = .init(repeating: -1)
   private var nextUnrecorded = 0
@@ -68,6 +70,7 @@ struct DiskTroubles {
   mutating func couldNotRecord(at now: Instant, _ reports: inout Reports) {
     if !isRecordBroken { reports.add(.notRecorded) }
     isRecordBroken = true
+    isRecordWritten = false
     planRetry(at: now)
   }
 
@@ -106,8 +109,11 @@ struct DiskTroubles {
     if recordRetryAt != nil { recordRetryAt = now }
   }
 
-  mutating func recorded(_ reports: inout Reports) {
-    guard isRecordBroken else { return }
+  mutating func recorded() { isRecordWritten = true }
+
+  /// Notes that all records survive a power cut.
+  mutating func synced(_ reports: inout Reports) {
+    guard isRecordBroken, isRecordWritten else { return }
     isRecordBroken = false
     if recordRetryAt == nil { pause = Self.pauseMin }
     reports.add(.recordable)

@@ -13,6 +13,8 @@ struct WaitingFiles: ~Copyable {
   /// Whether `new/` could not be read at the last scan.
   private(set) var isBroken = false
   private(set) var rescanAt: Instant?
+  /// When to scan again after a directory could not be read.
+  private var scanAt: Instant?
   /// When to try again the files that could not be read or taken.
   private(set) var retryAt: Instant?
   private var pause = pauseMin
@@ -91,7 +93,9 @@ struct WaitingFiles: ~Copyable {
   }
 
   /// Returns the directory to scan now, if any.
-  mutating func nextScan() -> Courier.Directory? {
+  mutating func nextScan(at now: Instant) -> Courier.Directory? {
+    guard scanAt.map({ $0 <= now }) ?? true else { return nil }
+    scanAt = nil
     if isTakenWanted || taken.isEmpty && !taken.isComplete {
       taken.startScan(isFromStart: isTakenWanted)
       isTakenWanted = false
@@ -102,6 +106,9 @@ struct WaitingFiles: ~Copyable {
     isNewWanted = false
     return .new
   }
+
+  /// Notes that a directory could not be read: nothing is scanned for a while.
+  mutating func couldNotScan(at now: Instant) { scanAt = now + DiskTroubles.pauseMin }
 
   /// Notes the result of a scan of `new/`; returns whether it differs from that of the one before.
   mutating func scanned(isComplete: Bool) -> Bool {
@@ -123,6 +130,7 @@ struct WaitingFiles: ~Copyable {
   /// Calls `body` with each time at which there is something to do.
   func forEachDeadline(_ body: (Instant?) -> Void) {
     body(retryAt)
+    body(scanAt)
     body(lingerAt)
     body(beingWritten.retryAt)
   }

@@ -26,8 +26,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// The text "TPS6", which changes with the layout.
-  static let layout: UInt32 = 0x5450_5336
+  /// The text "TPS7", which changes with the layout.
+  static let layout: UInt32 = 0x5450_5337
 
   var magic: UInt32 = 0
   /// A number that is odd while the agent changes the page; it is at the same place in all layouts.

@@ -17,9 +17,9 @@ import Testing
     }
     let agent = try box.start(
       Build.command(Build.host) + ["run", "--config", sandbox.http2Config])
-    let others = Set((2...20).map { "Alert \($0)" })
+    let others = Set((2...20).map { token($0) })
     try wait(for: "the others to be delivered") {
-      try others.isSubset(of: sandbox.events("delivered").compactMap { $0["text"] as? String })
+      try others.isSubset(of: sandbox.events("accepted").compactMap { $0["token"] as? String })
     }
     #expect(try agent.terminate() == 0, "\(agent.errors)")
     #expect(!agent.errors.contains("refuses the configuration"), "\(agent.errors)")

@@ -2,12 +2,7 @@ import TinyPush
 
 /// Checks that any number in a record, a name or an answer is handled without a trap.
 func numbersViolation(_ bytes: [UInt8]) -> String? {
-  progressViolation(bytes) ?? laterNameViolation(bytes) ?? timesViolation(bytes)
-}
-
-/// Returns the FNV-1a hash, 64 bits.
-private func sum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-  bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+  takenNameViolation(bytes) ?? laterNameViolation(bytes) ?? timesViolation(bytes)
 }
 
 private func word(_ bytes: [UInt8], _ index: Int) -> UInt64 {
@@ -17,19 +12,18 @@ private func word(_ bytes: [UInt8], _ index: Int) -> UInt64 {
   }
 }
 
-/// Checks that a progress record with a correct sum is decoded exactly, or refused.
-private func progressViolation(_ bytes: [UInt8]) -> String? {
-  var record = [0x54, 0x50, 0x50, 0x31] + Array(bytes.prefix(36))
-  record += [UInt8](repeating: 0, count: 40 - record.count)
-  let value = sum(record[...])
-  for place in 0..<8 { record.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(place)))) }
-  guard let progress = Progress(record.span) else { return nil }
-  if progress.offset <= 0 || progress.offset > progress.file.size {
-    return "progress beyond its file"
-  }
-  let again = progress.bytes
-  if (0..<Progress.byteCount).map({ again[$0] }) != record {
-    return "the progress changes when it is encoded again"
+/// Checks that a name in `taken/`, with numbers from the input, is decoded exactly.
+private func takenNameViolation(_ bytes: [UInt8]) -> String? {
+  _ = TakenName(bytes.span)
+  let (arrival, offset) = (Int64(word(bytes, 0) >> 1), Int64(word(bytes, 1) >> 1))
+  let name = Array(bytes.dropFirst(16).prefix(255))
+  var taken = Text(capacity: 300)
+  TakenName.append(name.span, arrivalNs: arrival, offset: offset, to: &taken)
+  if taken.count > 255 { return "a name of \(taken.count) bytes" }
+  let known = TakenName(taken.bytes)
+  guard !name.isEmpty else { return nil }
+  if known?.arrivalNs != arrival || known?.offset != offset {
+    return "a name in taken/ is not read back"
   }
   return nil
 }

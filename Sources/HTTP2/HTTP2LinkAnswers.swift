@@ -74,6 +74,7 @@ extension HTTP2Link {
     }
     liveness.timeouts = 0
     let said = Answer(answer)
+    if said.isUnknown { reports.add(.unknownAnswer(status: said.status, said.unknown)) }
     var wait: Duration?
     if answer.pointee.retry_after > 0 {
       wait = min(.seconds(UInt64(answer.pointee.retry_after)), Pace.longestWait)
@@ -169,11 +170,10 @@ extension HTTP2Link {
       if !isBusy || !isFirst { notBefore = time.now + max(entry.wait, wait ?? entry.wait) }
       if !isBusy {
         if isFirst { reports.add(report) }
-        if pace.suspect(request.fingerprint, isFirst: isFirst, at: time.now),
+        if pace.suspect(request.fingerprint, isFirst: isFirst, at: time.now) {
           pace.pause(wait, at: time.now)
-        {
-          leave(dialAt: pace.pausedUntil!)
         }
+        if pace.mustLeave { leave(dialAt: max(pace.pausedUntil ?? time.now, time.now)) }
       }
     }
     if cause == .connectionLost {

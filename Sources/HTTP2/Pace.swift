@@ -8,16 +8,12 @@ import TinyPush
 struct Pace {
   /// The longest pause, whatever the service asks for.
   static let longestWait = Duration.seconds(900)
-  /// After this number of pauses in a row, another connection is tried.
-  private static let pausesMax = 2
 
   /// Whether only one request may be unanswered at a time, until the service accepts one.
   private(set) var sendsOneAtATime = true
   /// The instant before which nothing is sent, because the service is in trouble.
   private(set) var pausedUntil: Instant?
   private var trouble: Backoff
-  /// The pauses on this connection since the service last accepted a notification.
-  private var pauses = 0
   /// When the service last did not take a notification, if it has answered none since.
   private var suspectedSince: Instant?
   /// The first notification that the service did not take since then, and whether there are more.
@@ -35,7 +31,6 @@ struct Pace {
   /// Begins a connection.
   mutating func connected(sendsOneAtATime: Bool) {
     self.sendsOneAtATime = sendsOneAtATime || self.sendsOneAtATime
-    pauses = 0
     answers = 0
   }
 
@@ -50,7 +45,6 @@ struct Pace {
     sendsOneAtATime = false
     pausedUntil = nil
     trouble.reset()
-    pauses = 0
   }
 
   /// Notes an answer about the notification: the service works.
@@ -98,14 +92,16 @@ struct Pace {
   /// Pauses because the service is in trouble.
   ///
   /// - Parameter wait: the wait that the service asks for (`retry-after`).
-  /// - Returns: whether another connection must be tried after the pause.
-  mutating func pause(_ wait: Duration?, at now: Instant) -> Bool {
+  mutating func pause(_ wait: Duration?, at now: Instant) {
     var pause = trouble.fail()
     if let wait, pause < wait { pause = wait }
     pausedUntil = now + pause
-    pauses += 1
-    return pauses >= Self.pausesMax
   }
+
+  /// Whether another connection must be tried, since the present one may be the cause.
+  ///
+  /// That is so after two failures in a row, and after each doubling of their number.
+  var mustLeave: Bool { failures > 1 && failures & (failures - 1) == 0 }
 
   func isPaused(at now: Instant) -> Bool { pausedUntil.map { now < $0 } ?? false }
 

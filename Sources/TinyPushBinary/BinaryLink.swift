@@ -54,7 +54,8 @@ public struct BinaryLink: ~Copyable, Link {
   var nextID: UInt32 = 1
   /// The identifier of the last frame that was written.
   var lastWrittenID: UInt32 = 0
-  var recipients: Recipients
+  var recent: Recent
+  var oversized: Oversized
   var batch: Batch
   var barrier = Barrier()
 
@@ -84,7 +85,8 @@ public struct BinaryLink: ~Copyable, Link {
     self.shared = shared
     self.settings = settings
     window = Window(capacity: isUsed ? shared.window + Courier.slack : 0)
-    recipients = Recipients(capacity: isUsed ? Recipients.capacity : 0)
+    recent = Recent(capacity: isUsed ? Recent.capacity : 0)
+    oversized = Oversized(capacity: isUsed ? Oversized.capacity : 0)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax : 0)
     acknowledgements = Acknowledgements(settle: settings.settle)
     backoff = Backoff(seed: seed)
@@ -113,6 +115,8 @@ public struct BinaryLink: ~Copyable, Link {
       return .dial
     case .dialing, .closing: return nil
     case .up:
+      // The courier takes these outcomes after the next step.
+      if !oversized.queue.isEmpty { return .listen }
       if let step = transmit() { return step }
       if state == .closing { return hangUp() }
       return acknowledgements.mustAsk(at: time.now) ? .sample : nil
@@ -208,12 +212,15 @@ public struct BinaryLink: ~Copyable, Link {
   // MARK: - State
 
   /// Whether a notification has no outcome, or there are bytes to write.
-  public var isBusy: Bool { kept == .nothing && !window.isEmpty || !batch.isEmpty }
+  public var isBusy: Bool {
+    kept == .nothing && !window.isEmpty || !batch.isEmpty || !oversized.queue.isEmpty
+  }
 
   /// Calls `body` with each large buffer.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     window.forEachBuffer(body)
-    body(recipients.tokens.bytes)
+    recent.forEachBuffer(body)
+    oversized.queue.forEachBuffer(body)
   }
 
   /// Whether there is a connection.

@@ -15,19 +15,34 @@ extension BinaryLink {
     var decided: UInt32 { accepted + (rejection == nil ? 0 : 1) }
   }
 
-  /// The recipients of the last notifications, by identifier.
-  struct Recipients: ~Copyable {
+  /// The recipients and payload sizes of the last notifications, by identifier.
+  struct Recent: ~Copyable {
     static let capacity: UInt32 = 512
-    let tokens: FixedBuffer<UInt64>
+    private let tokens: FixedBuffer<UInt64>
+    private let sizes: FixedBuffer<UInt16>
     /// The identifiers that an answer has proved, and that the courier has not taken yet.
     private var proved: Range<UInt32> = 0..<0
     private var newest: UInt32 = 0
 
-    init(capacity: UInt32) { tokens = FixedBuffer(capacity: Int(capacity)) }
+    init(capacity: UInt32) {
+      tokens = FixedBuffer(capacity: Int(capacity))
+      sizes = FixedBuffer(capacity: Int(capacity))
+    }
 
-    mutating func record(_ token: UInt64, _ id: UInt32) {
+    func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+      body(tokens.bytes)
+      body(sizes.bytes)
+    }
+
+    mutating func record(_ token: UInt64, payloadBytes: Int, _ id: UInt32) {
       tokens[Int(id % Self.capacity)] = token
+      sizes[Int(id % Self.capacity)] = UInt16(clamping: payloadBytes)
       newest = id
+    }
+
+    /// Returns the size of a notification's payload; nil: it was overwritten.
+    func payloadBytes(of id: UInt32) -> Int? {
+      newest - min(id, newest) < Self.capacity ? Int(sizes[Int(id % Self.capacity)]) : nil
     }
 
     mutating func prove(_ ids: Range<UInt32>) {
@@ -40,6 +55,26 @@ extension BinaryLink {
       guard let id = proved.first else { return nil }
       proved = id + 1..<proved.upperBound
       return tokens[Int(id % Self.capacity)]
+    }
+  }
+
+  /// Notifications that are refused without being sent, since the gateway refused a payload that is
+  /// no larger.
+  struct Oversized: ~Copyable {
+    static let capacity = 32
+    /// Every gateway takes payloads of this size: a refusal of a smaller one teaches nothing.
+    private static let bytesOfAll = 256
+
+    /// The size of the smallest payload that the gateway refused for its size.
+    private(set) var limit = Int.max
+    /// The notifications whose outcome the courier has not taken yet.
+    var queue: Window
+
+    init(capacity: Int) { queue = Window(capacity: capacity) }
+
+    /// Records that the gateway refused a payload of this size for its size.
+    mutating func learn(_ payloadBytes: Int) {
+      if payloadBytes > Self.bytesOfAll { limit = min(limit, payloadBytes) }
     }
   }
 

@@ -21,9 +21,13 @@ extension BinaryLink {
 
   /// Returns the next outcome; nil if absent.
   public mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
+    if !oversized.queue.isEmpty {
+      let message = oversized.queue.removeFirst().message
+      return (message, .rejected(Status.invalidPayloadSize.rejection))
+    }
     if pending.accepted > 0 {
       pending.accepted -= 1
-      if pending.isProved { recipients.prove(headID..<headID &+ 1) }
+      if pending.isProved { recent.prove(headID..<headID &+ 1) }
       headID &+= 1
       return (window.removeFirst().message, .accepted(isProved: pending.isProved))
     }
@@ -47,7 +51,7 @@ extension BinaryLink {
   }
 
   /// Returns the hash of the next device token that an answer proved to be good.
-  public mutating func takeProved() -> UInt64? { recipients.take() }
+  public mutating func takeProved() -> UInt64? { recent.take() }
 
   /// Accepts everything on the wire before `id`.
   private mutating func settle(before id: UInt32, byProof: Bool) {
@@ -97,6 +101,9 @@ extension BinaryLink {
       reports.add(.strangeAnswer(rejection, identifier: id, uncertain: end(.died)))
       state = .closing
       return
+    }
+    if response.status == .invalidPayloadSize, id != barrier.id {
+      recent.payloadBytes(of: id).map { oversized.learn($0) }
     }
     let firstOpen = openID
     settle(before: id, byProof: true)

@@ -12,6 +12,9 @@ extension BinaryLink {
   /// Returns why a payload of this size is not taken now; nil: it is taken.
   public func obstacle(payloadBytes: Int) -> Obstacle? {
     guard isOpen else { return .closed }
+    if payloadBytes >= oversized.limit {
+      return oversized.queue.count < Oversized.capacity ? nil : .batchFull
+    }
     let frameBytes = Frame.byteCount(settings.format, payloadBytes: payloadBytes)
     guard batch.bytes + frameBytes <= batch.buffer.capacity else { return .batchFull }
     guard window.count < min(window.capacity, poisonSearch.limit)
@@ -19,8 +22,10 @@ extension BinaryLink {
     return nil
   }
 
-  /// Puts a notification into the batch.
+  /// Puts a notification into the batch, or refuses it for its size.
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+    let entry = Window.Entry(message: message.number, wasSent: message.wasSent)
+    if message.rendition.bytes >= oversized.limit { return oversized.queue.append(entry) }
     if batch.isEmpty { batch.since = time.now }
     batch.bytes = Frame(
       identifier: nextID, expiration: message.expiration, priority: message.priority
@@ -28,9 +33,9 @@ extension BinaryLink {
       settings.format, token: message.token.bytes, message.payload, message.rendition,
       in: text, to: batch.buffer, at: batch.bytes)
     if window.isEmpty { headID = nextID }
-    window.append(Window.Entry(message: message.number, wasSent: message.wasSent))
+    window.append(entry)
     if message.wasSent { batch.repeated += 1 }
-    recipients.record(message.identity.hash, nextID)
+    recent.record(message.identity.hash, payloadBytes: message.rendition.bytes, nextID)
     nextID += 1
   }
 

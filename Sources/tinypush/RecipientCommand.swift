@@ -57,7 +57,8 @@ enum RecipientCommand {
     try arguments.readConfig(into: &config, mayBeClosed: true)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
     let token = try token(arguments)
-    let mayBeSent = config.courier.rules.service == .http2 || token.count == Frame.tokenByteCount
+    let mayBeSent =
+      config.courier.rules.service == .http2 || token.count == Rules.tokenBytesOfBinary
     guard action == .remove || mayBeSent else {
       throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
     }

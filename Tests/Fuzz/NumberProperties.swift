@@ -12,20 +12,22 @@ private func word(_ bytes: [UInt8], _ index: Int) -> UInt64 {
   }
 }
 
-/// Checks that a name in `taken/`, with numbers from the input, is decoded exactly.
+/// Checks that any name in `taken/` that is read gives the same name again.
 private func takenNameViolation(_ bytes: [UInt8]) -> String? {
-  _ = TakenName(bytes.span)
-  let (arrival, offset) = (Int64(word(bytes, 0) >> 1), Int64(word(bytes, 1) >> 1))
-  let name = Array(bytes.dropFirst(16).prefix(255))
-  var taken = Text(capacity: 300)
-  TakenName.append(name.span, arrivalNs: arrival, offset: offset, to: &taken)
-  if taken.count > 255 { return "a name of \(taken.count) bytes" }
-  let known = TakenName(taken.bytes)
-  guard !name.isEmpty else { return nil }
-  if known?.arrivalNs != arrival || known?.offset != offset {
-    return "a name in taken/ is not read back"
+  var name = bytes.prefix(40).map { $0 == 0 || $0 == UInt8(ascii: "/") ? UInt8(ascii: "x") : $0 }
+  _ = TakenName(name.span)
+  name.append(contentsOf: bytes.first.map { $0 & 1 == 0 } ?? true ? "@".utf8 : "+".utf8)
+  for (index, byte) in bytes.suffix(44).enumerated() {
+    name.append(index == 20 ? UInt8(ascii: ".") : UInt8(ascii: "0") + byte % 10)
   }
-  return nil
+  guard let known = TakenName(name.span) else { return nil }
+  var again = Text(capacity: 300)
+  TakenName.append(
+    TakenName.source(of: name.span), arrivalNs: known.arrivalNs, offset: known.offset,
+    isReleased: known.isReleased, to: &again)
+  return TakenName(again.bytes)?.arrivalNs == known.arrivalNs
+    && TakenName(again.bytes)?.offset == known.offset
+    ? nil : "the name in taken/ changes when it is written again"
 }
 
 /// Checks the parser of names in `later/`, with digits from the input.

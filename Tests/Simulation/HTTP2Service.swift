@@ -50,6 +50,8 @@ final class HTTP2Service {
   private(set) var issues: [String: Int64] = [:]
   /// Whether the state directory has a token with a damaged signature.
   var storesDamagedToken = false
+  /// When it last accepted a notification.
+  private(set) var acceptedAt = Instant(milliseconds: 0)
   private(set) var requests = 0
   fileprivate(set) var connections = 0
 
@@ -120,7 +122,10 @@ final class HTTP2Service {
     if case .answer(let status, _, _) = response {
       answers[number, default: [:]][status, default: 0] += 1
     }
-    if case .accept = response { gateway.accepts(number) }
+    if case .accept = response {
+      gateway.accepts(number)
+      acceptedAt = timeline.now
+    }
     if case .loseAnswer = response { gateway.accepts(number) }
     if case .leaveGently = response { gateway.accepts(number) }
     say("    request \(number) on \(stream): \(response) after \(after) ms")
@@ -144,6 +149,10 @@ final class HTTP2Service {
     timeline.plan(after: after) { [self] in
       guard !wire.isOver else { return }
       wire.startMax = nil
+      switch response {
+      case .leave, .leaveGently: wire.isLeaving = true
+      default: break
+      }
       switch response {
       case .cut, .violate:
         for number in wire.unanswered.values { ledger.closes[number, default: 0] += 1 }
@@ -190,6 +199,8 @@ final class HTTP2Wire {
   private(set) var isOver = false
   /// The notifications of the unanswered requests, by stream.
   var unanswered: [Int32: Int] = [:]
+  /// Whether it has announced its end, so that it did not process the requests that are open.
+  var isLeaving = false
   /// The requests allowed until the first answer, if the last connection was cut with open ones.
   var startMax: Int?
   /// The bytes that the client has written.

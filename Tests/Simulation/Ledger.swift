@@ -65,6 +65,10 @@ final class Ledger {
     var reported: Set<Reported> = []
     /// Notifications that count as rejected without an answer and are not recorded yet.
     var inferredRejections = 0
+    /// The size of the smallest payload, above 256 bytes, that was refused for its size.
+    var payloadLimit = Int.max
+    /// The same, of refusals that came before the agent forgot the sizes.
+    var knownLimit = Int.max
     /// The inodes of files that are read again from the start.
     var reopened: Set<UInt64> = []
     /// The notifications that may be sent again, even if they have an outcome.
@@ -76,7 +80,7 @@ final class Ledger {
     var superseded: UInt64 = 0
     /// Notifications that the gateway took with a barrier that it did not answer.
     var silent: [Frame] = []
-    /// When the agent connected in the last minute.
+    /// When the agent connected in the last ten seconds.
     var dials: [Instant] = []
     /// How many barriers in a row had no answer.
     var missedBarriers = 0
@@ -95,6 +99,7 @@ final class Ledger {
     var id: UInt32
     /// Nil for a barrier.
     var number: Int?
+    var payloadBytes: Int
     /// Whether it was written before, on another connection.
     var isRepeated = false
     /// The end of its bytes; nil while the socket has not taken them.
@@ -206,7 +211,10 @@ final class Ledger {
         limits(number)
         if isRecorded { keepsLimited(number) }
       } else if let status = failure.status {
-        if life.refusals[number].map(Int.init) != status {
+        if refusesUnsent(number, status, failure) {
+          life.inferredRejections -= 1
+          life.refusals[number] = UInt16(status)
+        } else if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
       } else if life.inferredRejections == 0 || closes[number, default: 0] < 3 {
@@ -234,6 +242,14 @@ final class Ledger {
     } else {
       reopen(file)
     }
+  }
+
+  /// Whether a notification is refused without being sent, since a payload that is no larger was
+  /// refused.
+  private func refusesUnsent(_ number: Int, _ status: Int, _ failure: Failure) -> Bool {
+    status == Int(Status.invalidPayloadSize.rawValue)
+      && life.refusals[number].map(Int.init) != status
+      && life.inferredRejections > 0 && failure.payloadBytes >= life.payloadLimit
   }
 
   func removed(_ file: SpoolFile, _ name: String) {

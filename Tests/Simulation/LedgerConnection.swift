@@ -7,15 +7,15 @@ extension Ledger {
 
   func connected() { account = Account() }
 
-  /// The most connections in a minute: 15 at once, and then one each two seconds.
-  private static let dialsMax = 45
+  /// The most connections in ten seconds: 15 at once, and then one each two seconds.
+  private static let dialsMax = 20
 
   /// Checks that the agent does not connect too often.
   func dials() {
-    life.dials.removeAll { $0 + .seconds(60) < timeline.now }
+    life.dials.removeAll { $0 + .seconds(10) < timeline.now }
     life.dials.append(timeline.now)
     if life.dials.count > Self.dialsMax {
-      complain("connects \(life.dials.count) times in a minute")
+      complain("connects \(life.dials.count) times in ten seconds")
     }
   }
 
@@ -27,7 +27,8 @@ extension Ledger {
     while let frame = WireFrame(of: bytes, at: &place) {
       account.frames.append(
         Frame(
-          id: frame.identifier ?? UInt32(account.frames.count + 1), number: frame.number))
+          id: frame.identifier ?? UInt32(account.frames.count + 1), number: frame.number,
+          payloadBytes: frame.payload.count))
       if account.frames.last!.id != account.frames.count {
         complain("identifier \(account.frames.last!.id) is the \(account.frames.count)th")
       }
@@ -36,6 +37,9 @@ extension Ledger {
         continue
       }
       check(number)
+      if frame.payload.count >= life.knownLimit {
+        complain("\(number) is sent, and payloads of \(life.knownLimit) bytes are refused")
+      }
       checkSuppressed(number, isDamageKnown: isDamageKnown)
       passesLimits(number, isAdmission: false)
       account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
@@ -98,9 +102,17 @@ extension Ledger {
       account.answer = []
       return
     }
-    if account.frames[Int(id) - 1].number == nil {
+    let frame = account.frames[Int(id) - 1]
+    if frame.number == nil {
       silentAreUncertain()
       life.missedBarriers = 0
+    }
+    if status == Status.invalidPayloadSize.rawValue, frame.number != nil, frame.payloadBytes > 256 {
+      life.payloadLimit = min(life.payloadLimit, frame.payloadBytes)
+      // The agent remembers 512 sizes, some of them of frames in the batch.
+      if account.frames.count - Int(id) < 256 {
+        life.knownLimit = min(life.knownLimit, frame.payloadBytes)
+      }
     }
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
@@ -185,7 +197,9 @@ extension Ledger {
     compare("uncertain", counters.uncertain - before.uncertain, expected.uncertain)
     compare("sent", counters.sent - before.sent, expected.sent)
     let refused = counters.refused - before.refused
-    if refused == expected.refused + 1 {
+    if life.payloadLimit < .max, refused > expected.refused {
+      life.inferredRejections += Int(refused - expected.refused)
+    } else if refused == expected.refused + 1 {
       life.inferredRejections += 1
       if account.frames.contains(where: { $0.number != nil }) {
         complain("a notification is rejected for a connection that carried others")

@@ -26,6 +26,7 @@ extension Ledger {
       case .accepted: gateway.acceptances[number] != nil || lateLosses.contains(number)
       case .rejected(let rejection):
         rejection.reason == .endsConnections || life.refusals[number] == rejection.code
+          || rejection.reason == .invalidPayloadSize && life.payloadLimit < .max
           || suppressing.gone[token] != nil
       case .suppressed: suppressing.known.forbids(token, registered: 0)
       case .expired: file.items.contains { $0.number == number && mayExpire($0) }

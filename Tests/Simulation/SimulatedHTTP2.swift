@@ -232,7 +232,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
       link.received(bytes.span)
     }
     if let wire, wire.isCutForClient {
-      mustStartSmall = !wire.unanswered.isEmpty && aside == nil
+      mustStartSmall = !wire.unanswered.isEmpty && !wire.isLeaving && aside == nil
       self.wire = nil
       link.disconnected(at: now.now, byPeer: true)
     }

@@ -229,6 +229,7 @@ public final class Trial {
     let token = push.number % World.tokensMax
     if workload.deadly.contains(token) { return .vanish }
     if let status = workload.refusals[token] { return .refuse(status) }
+    if push.payloadBytes.count > workload.payloadLimit { return .refuse(.invalidPayloadSize) }
     return responses.isEmpty ? .accept : responses.removeFirst()
   }
 

@@ -67,8 +67,11 @@ extension Trial {
       // The machine may have slept meanwhile.
       let latest = world.ledger.sleptUntil + HTTP2Faults.patience
       guard latest <= world.timeline.now else { return endPoison(at: latest) }
-      // The rest of a file that could not be opened waits for what was read of it.
-      if !workload.isTimed, !workload.isLimiting, !workload.isCollapsing, !faults.has(.busy) {
+      // The rest of a file that could not be read waits for what was read of it. A slow service
+      // may still be accepting the rest of many.
+      let isWaiting = workload.isTimed || workload.isLimiting || workload.isCollapsing
+      let isSlow = world.timeline.now < service!.acceptedAt + .seconds(1000)
+      if !isWaiting, !isSlow, !faults.has(.busy), !faults.has(.unreadable) {
         world.ledger.checkHeldUp(besides: http2Faults.poisons.keys)
       }
       http2Faults.end()

@@ -40,6 +40,8 @@ struct Workload {
   /// The most refusals, since each one lets everything after it be sent again.
   private static let refusalsMax = 25
   private let deadlyMax: Int
+  /// The gateway's limit on payloads in bytes.
+  let payloadLimit: Int
 
   /// Chooses the files of a run.
   ///
@@ -51,6 +53,7 @@ struct Workload {
     self.isLimiting = isLimiting
     refusedOneIn = hasIdentifiers ? random.pick([5, 25, 25, 100]) : .max
     deadlyMax = random.oneIn(5) ? random.upTo(2) : 0
+    payloadLimit = hasIdentifiers && random.oneIn(3) ? random.pick([256, 300, 1000]) : 2048
     isTimed = random.oneIn(3)
     isCollapsing = random.oneIn(3)
     isSuppressing = random.oneIn(3)
@@ -172,7 +175,7 @@ struct Workload {
       deadly.insert(number)
     } else if refusedOneIn < .max, refusals.count < Self.refusalsMax, random.oneIn(refusedOneIn) {
       let status = random.pick([
-        Status.invalidToken, .invalidPayloadSize, .processingError, .unknown,
+        Status.invalidToken, .missingPayload, .processingError, .unknown,
       ])
       refusals[number] = status
       if status == .invalidToken { invalid.append(number) }

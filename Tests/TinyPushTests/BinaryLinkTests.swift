@@ -4,7 +4,11 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushBinary
 
-private let text = #"{"token":"\#(World.token(7))","payload":{"aps":{"alert":"x"}}}"#.bytes
+/// Returns a notification with a payload of this size.
+private func text(payloadBytes: Int) -> [UInt8] {
+  let alert = String(repeating: "x", count: payloadBytes - 20)
+  return #"{"token":"\#(World.token(7))","payload":{"aps":{"alert":"\#(alert)"}}}"#.bytes
+}
 
 /// A link without a courier, which plays the shell; notifications are numbered from 1 on.
 private struct Rig: ~Copyable {
@@ -42,7 +46,8 @@ private struct Rig: ~Copyable {
   }
 
   /// Offers the next notifications.
-  mutating func offer(_ count: Int = 1, wasSent: Bool = false) {
+  mutating func offer(_ count: Int = 1, wasSent: Bool = false, payloadBytes: Int = 21) {
+    let text = text(payloadBytes: payloadBytes)
     var reader = NotificationReader()
     var findings = Findings()
     guard
@@ -238,6 +243,57 @@ func `notifications that a barrier did not prove stay until a barrier alone was 
     #expect(rig.outcomes() == ["by time: 1 2 3"])
     #expect(rig.link.takeTraffic().uncertain == 0)
   }
+}
+
+@Test(arguments: [257, 2048])
+func `payloads as large as a refused one are refused without being sent`(limit: Int) {
+  var rig = Rig()
+  rig.connect()
+  rig.offer(1, payloadBytes: limit)
+  rig.offer(1, payloadBytes: limit - 1)
+  rig.write()
+  rig.say(7, 1)
+  #expect(rig.outcomes() == ["rejected as invalidPayloadSize: 1", "back, sent: 2"])
+  #expect(rig.step() == .disconnect)
+  rig.connect()
+  rig.offer(1, payloadBytes: limit)
+  rig.offer(1, payloadBytes: limit - 1)
+  rig.offer(1, payloadBytes: 2048)
+  #expect(rig.outcomes() == ["rejected as invalidPayloadSize: 3 5"])
+  rig.write()
+  #expect(rig.link.takeTraffic().sent == 3)
+}
+
+@Test func `refusals without being sent cost no wait, and are bounded`() {
+  var rig = Rig()
+  rig.connect()
+  rig.offer(1, payloadBytes: 300)
+  rig.write()
+  rig.say(7, 1)
+  _ = rig.outcomes()
+  #expect(rig.step() == .disconnect)
+  rig.connect()
+  rig.offer(32, payloadBytes: 300)
+  #expect(rig.link.obstacle(payloadBytes: 300) == .batchFull)
+  #expect(rig.link.obstacle(payloadBytes: 299) == nil)
+  // The courier takes outcomes before each step.
+  #expect(rig.step() == .listen)
+  #expect(rig.outcomes().count == 1)
+  #expect(rig.link.isBusy == false)
+}
+
+@Test func `a small payload that is refused for its size teaches nothing`() {
+  var rig = Rig()
+  rig.connect()
+  rig.offer(1, payloadBytes: 256)
+  rig.write()
+  rig.say(7, 1)
+  _ = rig.outcomes()
+  #expect(rig.step() == .disconnect)
+  rig.connect()
+  rig.offer(1, payloadBytes: 256)
+  #expect(rig.outcomes() == [])
+  rig.write()
 }
 
 @Test func `with confirm = barrier time settles nothing that a barrier can prove`() {

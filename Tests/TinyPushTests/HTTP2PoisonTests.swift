@@ -147,6 +147,16 @@ func `two notifications that the service never takes hold up no other`(cause: In
   #expect(service.connections == 2)
 }
 
+@Test func `a lone alert leaves a connection that answers 500 to everyone`() {
+  let (world, service) = http2World()
+  service.respond = { [unowned service] _ in
+    (service.connections == 1 ? .answer(500, "") : .accept, 1)
+  }
+  world.put("10001", 1)
+  world.run(.seconds(10))
+  #expect(world.taken == [1])
+}
+
 @Test func `an ill service is asked seldom, and at least every 15 minutes`() {
   let (world, service) = http2World()
   var asked: [Instant] = []
@@ -158,7 +168,7 @@ func `two notifications that the service never takes hold up no other`(cause: In
   world.run(.seconds(6 * 3600))
   let pauses = zip(asked.dropFirst(), asked).map { $1.until($0).milliseconds }
   #expect(pauses.max()! <= 901_000)
-  #expect(asked.count < 200)
+  #expect(asked.count < 400)
   service.respond = { _ in (.accept, 1) }
   world.run(.seconds(1000))
   #expect(world.taken == Set(1...1000))
@@ -281,4 +291,24 @@ func `a signing key that may not be used is a refused configuration`(reason: Str
   world.put("10001", 1)
   world.run(.seconds(10))
   #expect(world.taken == [1])
+}
+
+@Test(arguments: [
+  (#"{"reason":"Unheard"}"#, "Unheard"), ("<html>Bad gateway</html>", "<html>Bad gateway</html>"),
+  ("", ""), (#"{"reason":""}"#, #"{"reason":""}"#),
+])
+func `an answer that is not documented is reported with its status and text`(
+  body: String, text: String
+) {
+  let (world, service) = http2World()
+  service.respond = { _ in (.answer(418, body), 1) }
+  world.put("10001", 1)
+  world.run(.seconds(10))
+  let told: [String] = world.reports.compactMap {
+    guard case .unknownAnswer(let status, let text) = $0 else { return nil }
+    let bytes = text.indices.map { text[$0] }.prefix { $0 != 0 }
+    return "\(status) " + String(decoding: bytes, as: UTF8.self)
+  }
+  #expect(told == ["418 " + text])
+  #expect(world.recorded == [1])
 }

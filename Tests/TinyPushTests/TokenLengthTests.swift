@@ -90,7 +90,7 @@ private func path(of token: DeviceToken, _ notification: Notification, _ text: [
   let message = Message(
     token: token, identity: token.identity, payload: notification.payload,
     rendition: Rendition(notification, for: nil, in: text.span, rules), expiration: 0, priority: 10,
-    number: MessageNumber(1))
+    number: MessageNumber(0))
   let service = HTTP2Link.Service(
     authority: "api.push.apple.com".utf8.span, topic: "com.example.app".utf8.span,
     usesProviderToken: false)

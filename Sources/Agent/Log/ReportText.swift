@@ -75,6 +75,13 @@ extension Report {
       text.append(rejection.advice)
       text.append("; nothing is delivered until this is fixed")
       return .error
+    case .unknownAnswer(let status, let answer):
+      text.append("the service gave an answer that is not documented: status ")
+      text.append(status)
+      var count = 0
+      while count < answer.count, answer[count] != 0 { count += 1 }
+      if count > 0 { text.append(", ", printable: answer.span.extracting(0..<count)) }
+      return .warning
     case .closed(let error):
       text.append("the service closed a request with HTTP/2 error ")
       text.append(error)
@@ -181,7 +188,8 @@ extension Report {
   var topic: Log.Topic {
     switch self {
     case .shutdown, .strangeAnswer, .garbage, .cut, .forgotten, .unanswered, .askedAgain,
-      .unproved, .narrowed, .troubled, .refusedOnce, .configurationRefused, .timedOut, .closed,
+      .unproved, .narrowed, .troubled, .refusedOnce, .configurationRefused, .unknownAnswer,
+      .timedOut, .closed,
       .leaves, .brokenProtocol:
       .connection
     case .lateAnswer, .tokenInvalid, .tokenGone, .tokenSpared: .refusals

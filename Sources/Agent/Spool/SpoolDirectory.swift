@@ -56,10 +56,10 @@ public struct SpoolDirectory: ~Copyable {
     }
     if failed.closeToOthers() { wasOpen = true }
     lock.showSign(in: root.number)
-    guard var taken = TakenDirectory(in: root.number, error: &error) else {
+    guard let taken = TakenDirectory(in: root.number, error: &error) else {
       throw Self.explain(error, path, "/taken", advice, &message)
     }
-    Takeover.run(root.number, new.number, &taken)
+    Takeover.run(root.number, new.number, taken.number)
     self.root = root
     self.lock = lock
     self.new = new

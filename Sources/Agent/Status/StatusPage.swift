@@ -37,8 +37,8 @@ public struct StatusPage {
   /// Whether an agent still writes the page, as the reader found out.
   var aliveness: UInt32 = 0
   var connectivityValue: UInt32 = 0
-  /// What keeps files in `new/`: 1 if delivered files cannot be removed, plus 2 if `failed/` cannot
-  /// be written to.
+  /// What keeps files in the spool: 1 if delivered files cannot be removed, 2 if `failed/` cannot
+  /// be written to, 4 if files cannot be moved to `taken/`, added up.
   public var held: UInt32 = 0
   /// The protocol in use.
   var protocolValue: UInt32 = 0

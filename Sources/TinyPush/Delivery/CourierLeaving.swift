@@ -86,9 +86,9 @@ extension Courier {
     var large: FileNumber?
     var offset: Int64 = 0
     files.forEach { file in
-      guard large == nil, files[file].size >= TakenFile.largeMin, !files[file].isStuck else {
-        return
-      }
+      let state = files[file]
+      guard large == nil, state.size >= TakenFile.largeMin, state.fate != .isGone, !state.isStuck
+      else { return }
       offset = firstUnsettled(of: file)
       if offset > files[file].settledTo { large = file }
     }

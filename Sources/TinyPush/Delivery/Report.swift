@@ -34,6 +34,8 @@ public enum Report {
   case refusedOnce(Rejection)
   /// The service refuses the configuration; nothing is sent until that is fixed.
   case configurationRefused(Rejection)
+  /// The service gave an answer that is not documented: its status and the start of its text.
+  case unknownAnswer(status: UInt16, UnknownText)
   /// The service closed a request with an HTTP/2 error and without an answer.
   case closed(error: UInt32)
   /// Requests had no answer in time; the value is their number.
@@ -81,6 +83,9 @@ extension Report {
 /// The events that the agent has not logged yet.
 ///
 /// If there are too many, the newest are dropped: they only inform.
+/// The start of an answer that is not documented; zeros follow a shorter one.
+public typealias UnknownText = InlineArray<24, UInt8>
+
 package struct Reports {
   private var queue: InlineArray<16, Report> = .init(repeating: .narrowed)
   private var count = 0

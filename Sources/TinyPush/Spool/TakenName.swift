@@ -14,7 +14,7 @@ public struct TakenName {
   /// How far everything in the file is settled, in bytes.
   public let offset: Int64
   /// Whether the file came from `later/`.
-  package let isReleased: Bool
+  public let isReleased: Bool
 
   /// Reads a name; nil if the agent did not give it.
   public init?(_ name: Span<UInt8>) {

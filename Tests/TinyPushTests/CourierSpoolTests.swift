@@ -98,7 +98,7 @@ func `an empty or blank file is refused, after ten seconds if it may still grow`
 }
 
 @Test func `many empty files are all refused`() {
-  let world = World(once: true)
+  let world = World()
   for number in 1...40 { world.put("a\(100 + number)", text: "") }
   for file in world.waitingFiles { file.mayGrow = true }
   world.put("b", 1)

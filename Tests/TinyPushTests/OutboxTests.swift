@@ -212,21 +212,23 @@ func `texts keep their bytes while others come and go`(seed: UInt64) {
   #expect(outbox.drain(.again) == messages)
 }
 
-@Test func `delayed messages go again when they are due`() {
+@Test func `delayed messages go when they are due, behind others`() {
   var outbox = Outbox(capacity: 8)
   let text = outbox.add("x".bytes)!
-  let messages = (0..<4).map { _ in outbox.add(message: text, in: .link) }
+  let messages = (0..<4).map { _ in outbox.add(message: text, in: .high) }
+  #expect(outbox.drain(.high) == messages)
   for (message, until) in zip(messages, [300, 100, 200, 100]) {
     outbox.delay(message, until: at(UInt64(until)))
   }
   #expect(outbox.nextDueAt == at(100))
   outbox.releaseDelayed(at: at(99))
   #expect(outbox.nextToSend == nil)
+  let other = outbox.add(message: text, in: .high)
   outbox.releaseDelayed(at: at(100))
-  #expect(outbox.drain(.again) == [messages[1], messages[3]])
+  #expect(outbox.drain(.high) == [other, messages[1], messages[3]])
   #expect(outbox.nextDueAt == at(200))
   outbox.releaseDelayed(at: at(300))
-  #expect(outbox.drain(.again) == [messages[0], messages[2]])
+  #expect(outbox.drain(.high) == [messages[0], messages[2]])
   #expect(outbox.nextDueAt == nil)
 }
 

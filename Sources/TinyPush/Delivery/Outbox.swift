@@ -37,6 +37,8 @@ struct Outbox: ~Copyable {
     /// What became of a decided message.
     var outcome = Settlement.Outcome.dropped
     fileprivate(set) var line: Line
+    /// The line in which the message waited at first.
+    fileprivate var firstLine: Line
     /// The high half of the message's number; the low half is its place.
     fileprivate var uses: UInt16
     fileprivate var older = Outbox.none
@@ -273,7 +275,7 @@ struct Outbox: ~Copyable {
     uses &+= 1
     entries[Int(place)] = Entry(
       token: token, language: language, text: text, payloadBytes: UInt16(clamping: payloadBytes),
-      line: .link, uses: uses)
+      line: .link, firstLine: line, uses: uses)
     texts[Int(text)].messages += 1
     count += 1
     let number = MessageNumber(UInt32(uses) << 16 | UInt32(place))
@@ -420,7 +422,9 @@ struct Outbox: ~Copyable {
     nextDueAt = min(nextDueAt ?? instant, instant)
   }
 
-  /// Moves the delayed messages whose instant has come to those that are sent again.
+  /// Moves the delayed messages whose instant has come to their first lines.
+  ///
+  /// They go behind others: what the service did not take once, it may not take again.
   mutating func releaseDelayed(at now: Instant) {
     guard let due = nextDueAt, due <= now else { return }
     nextDueAt = nil
@@ -428,7 +432,7 @@ struct Outbox: ~Copyable {
     while place != Self.none {
       let entry = entries[Int(place)]
       if entry.until <= now {
-        move(number(place), to: .again)
+        move(number(place), to: entry.firstLine)
       } else {
         nextDueAt = min(nextDueAt ?? entry.until, entry.until)
       }

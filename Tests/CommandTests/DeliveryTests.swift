@@ -16,7 +16,7 @@ import Testing
     // The gateway answers the barrier once it has read all bytes that TCP acknowledged before.
     let agent = try box.deliver(gateway, build: build, ["settle=1m"])
     #expect(agent.status == 0, "\(agent.errors)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == [])
     let compared = try gateway.compare(.stream, with: notifications.paths, in: box)
     #expect(compared == "\(files + lines) notifications, byte for byte")
@@ -49,7 +49,7 @@ import Testing
     let agent = try box.deliver(
       gateway, build: way.build, ["format=\(way.format)", "settle=\(settle)"])
     #expect(agent.status == 0, "\(agent.errors)")
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
     try gateway.readsAll(from: agent)
     let compared = try gateway.compare(
       .stream, with: notifications.paths, in: box, ["--format", "\(way.format)"])
@@ -95,7 +95,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway)
     #expect(agent.status == 65, "\(agent.errors)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try #expect(
       gateway.compare(.stream, with: notifications.paths, in: box)
         == "508 notifications, byte for byte")

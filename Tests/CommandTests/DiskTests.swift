@@ -24,10 +24,10 @@ import Testing
     agent.signal(SIGCONT)
     try gateway.accepts("Tank 100")
     try agent.line(Self.cannotRemove, in: .errors)
-    #expect(box.names(in: "new").count == 100)
+    #expect(box.queued.count == 100)
     disk.isReadOnly = false
     try wait(for: "new/ to become empty") {
-      box.names(in: "new").isEmpty
+      box.queued.isEmpty
     }
     try agent.line(Self.removable, in: .errors)
     let tally = try Tally(gateway.record, count: 100, in: box)
@@ -64,7 +64,7 @@ import Testing
     #expect(before.duplicates == 0)
     chmod(box.spool + "/new", 0o755)
     try wait(for: "new/ to become empty") {
-      box.names(in: "new").isEmpty
+      box.queued.isEmpty
     }
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
@@ -98,16 +98,16 @@ import Testing
     agent.signal(SIGCONT)
     try gateway.accepts("good")
     try clocks.pass(3601, for: agent, and: gateway.child) {
-      !box.names(in: "new").contains("c-good")
+      !box.queued.contains("c-good")
     }
-    #expect(box.names(in: "new").count == 31)
+    #expect(box.queued.count == 31)
     #expect(box.names(in: "failed") == [], "no partial record is kept")
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
     let before = try Tally(gateway.record, count: 31, in: box)
     #expect(before.lost == 0)
     #expect(before.duplicates == 0)
     disk.makeRoom()
-    try clocks.pass(3601, for: agent, and: gateway.child) { box.names(in: "new").isEmpty }
+    try clocks.pass(3601, for: agent, and: gateway.child) { box.queued.isEmpty }
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
     #expect(box.names(in: "failed").count == 31)
     #expect(try agent.terminate() == 0)
@@ -133,7 +133,7 @@ import Testing
     let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try box.drop(line(2, "readable"), as: "z")
     try gateway.accepts("readable")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     for name in names {
       #expect(try box.failures(name).count == 1)
@@ -162,7 +162,7 @@ import Testing
     #expect(agent.status == 65)
     for name in names { #expect(try box.failures(name).count == 1) }
     #expect(box.text("aside") == "untouched")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test func `the agent finds spool directories that were removed and created again`() throws {
@@ -178,7 +178,7 @@ import Testing
     try box.drop("{\"token\":\"12\"}\n", as: "wrong")
     try box.drop(line(1, "found"), as: "right")
     try gateway.accepts("found")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try box.failures("wrong").count == 1)
     #expect(try agent.terminate() == 0)
   }
@@ -193,7 +193,7 @@ import Testing
         + Build.command(Build.host) + ["run"] + box.settings(gateway.port, ["settle=300ms"]))
     try agent.line("connected to", in: .errors)
     try box.drop(line(1, "noticed"), as: "1")
-    try wait(for: "the file to leave new/") { box.names(in: "new").isEmpty }
+    try wait(for: "the file to leave new/") { box.queued.isEmpty }
     try gateway.accepts("noticed")
     try #expect(gateway.alerts(in: box) == ["noticed"])
     #expect(try agent.terminate() == 0)

@@ -350,7 +350,7 @@ import Testing
     try #expect(box.pull(service).status == 0)
     try box.drop(line(5, "gone") + line(6, "there"), as: "2")
     try gateway.accepts("there")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     try wait(for: "one to be suppressed on the page") {
       let status = try objects(box.tinypush("status", "--json", "-o", page).output).first
       return status?["suppressed"] as? Int == 1
@@ -361,7 +361,7 @@ import Testing
     try gateway.accepts("back")
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["before", "there", "back"])
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
 
   // MARK: - The disk

@@ -56,7 +56,7 @@ import Testing
         "warning: refused to 00000000 not delivered: the gateway refused it: invalid token;"),
       "\(refusal)")
     try gateway.accepts("sound")
-    try clocks.pass(3601, for: agent, and: gateway.child) { box.names(in: "new").isEmpty }
+    try clocks.pass(3601, for: agent, and: gateway.child) { box.queued.isEmpty }
     gateway.child.kill()
     try #expect(said(" ended: ").hasPrefix("notice: connection to \(address) ended: "))
     // The gateway may just be ending: then the connection may fail in another way than a refusal.

@@ -363,7 +363,7 @@ import Testing
         + box.settings(gateway.port, ["key=" + key]))
     #expect(agent.status == 65, "\(agent.errors)")
     try #expect(gateway.alerts(in: box) == ["one", "three"])
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == ["2-locked", "2-locked.unread"])
     let reason = try box.failures("2-locked").first?["reason"] as? String
     #expect(reason?.contains("make it readable") == true)

@@ -23,7 +23,7 @@ import Testing
     try wait(for: "the records") { try entries(box.spool + "/failed").count == names.count }
     // The answer to the barrier of a stop decides about the last one.
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try gateway.readsAll()
     let tally = try Tally(gateway.record, count: names.count, in: box)
     #expect(tally.lost == 0)
@@ -54,8 +54,8 @@ import Testing
     try box.drop(line(1, "plain"), as: "z")
     try gateway.accepts("plain")
     // The agent waits some time for content of an empty file, and then refuses the file.
-    try wait(for: "all else to leave new/") { box.names(in: "new").count == strange.count }
-    #expect(box.names(in: "new") == strange.sorted())
+    try wait(for: "all else to leave new/") { box.queued.count == strange.count }
+    #expect(box.queued == strange.sorted())
     #expect(box.names(in: "failed") == ["before-empty", "while-empty"])
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["plain"])
@@ -97,7 +97,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try gateway.accepts("behind")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try box.failures("giant").count == 2)
     #expect(box.names(in: "failed") == ["giant", "giant.original"])
     #expect(try agent.peakKilobytes() < 8192)
@@ -114,7 +114,7 @@ import Testing
     agent.signal(SIGSTOP)
     for number in 1...count { try box.drop(line(number), as: "\(100_000 + number)") }
     agent.signal(SIGCONT)
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.peakKilobytes() < 8192)
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
@@ -175,7 +175,7 @@ import Testing
     case .chmod: Foundation.chmod(file, 0o600)
     }
     if change == .append || change == .replace { try gateway.accepts("third") }
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
     let count = change == .append || change == .replace ? 3 : 2
@@ -195,7 +195,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway)
     #expect(agent.status == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try #expect(gateway.alerts(in: box) == ["twin"])
   }
 

@@ -90,6 +90,14 @@ struct SenderReceipt: ~Copyable {
     return fchmod(file.number, 0o660) == 0 ? 0 : clinux_errno()
   }
 
+  /// Asks for an event when the agent writes to the receipt.
+  func watch(_ inotify: Int32) {
+    var path = Text(capacity: 40)
+    path.append("/proc/self/fd/")
+    path.append(file.number)
+    path.withCString { _ = inotify_add_watch(inotify, $0, UInt32(IN_MODIFY)) }
+  }
+
   func forEachLine(_ body: (Span<UInt8>) -> Void) {
     var lines = FileLines(file.number, capacity: Self.lineBytesMax)
     while lines.next() > 0 { body(lines.line.extracting(0..<lines.line.count - 1)) }

@@ -20,7 +20,9 @@ extension Courier {
       }
       let rendition = Rendition(
         notification, for: entry.language, in: outbox.text(entry.text), settings.rules)
-      guard offer(message, notification, rendition, &link) else { return .stop }
+      guard offer(message, notification, rendition, &link) else {
+        return later.cancelKey == nil ? .stop : .wants(cancelStep())
+      }
       if recorder.pending != nil { return .wants(recordStep()) }
     }
     return .goOn
@@ -43,6 +45,12 @@ extension Courier {
       if entry.isAdmitted { forgetSending(notification, entry) }
       settle(message, outcome)
       return true
+    }
+    // An older notification may have been put off since this one was read.
+    if !entry.isAdmitted, !text.hasCancelled, text.collapseKey != 0 {
+      outbox.noteCancelling(entry.text)
+      cancelOlder(text.collapseKey, than: text.file)
+      if later.cancelKey != nil { return false }
     }
     if !entry.isAdmitted {
       if limits.areSet || notification.againAfter > 0 {
@@ -124,12 +132,16 @@ extension Courier {
       if reportsSettlements(of: file) { recorder.settle(.superseded, text, in: outbox, files) }
       return true
     }
-    if later.mayContain(key) {
-      later.beginCancelling(key, of: file, files)
-      // The notification must survive a power cut before the ones that it replaces are removed.
-      recorder.isUnsynced = true
-    }
+    cancelOlder(key, than: file)
     return false
+  }
+
+  /// Begins to remove the notifications in `later/` that a notification replaces, if there are any.
+  private mutating func cancelOlder(_ key: UInt64, than file: FileNumber) {
+    guard later.mayContain(key) else { return }
+    later.beginCancelling(key, of: file, files)
+    // The notification must survive a power cut before the ones that it replaces are removed.
+    recorder.isUnsynced = true
   }
 
   /// Whether the notifications of a file come before those of another one that was read later.

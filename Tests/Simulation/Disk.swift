@@ -284,7 +284,9 @@ final class Disk {
       if serial > 0, World.serial(of: number) != serial { return false }
       return serial > 0 && !isForOne || text.contains("\"\(World.token(number))\"")
     }
-    return keepForLater(bytes, as: name, items)
+    guard keepForLater(bytes, as: name, items) else { return false }
+    later[name]!.isExcused = source?.isExcused ?? false
+    return true
   }
 
   /// Puts a file into `later/`.

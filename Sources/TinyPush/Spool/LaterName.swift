@@ -110,6 +110,8 @@ public struct LaterName {
   /// Returns whether a notification with key `key` in the file `name` replaces the file `later`.
   public static func isReplaced(_ later: Span<UInt8>, by name: Span<UInt8>, key: UInt64) -> Bool {
     guard let known = LaterName(later), known.key == key else { return false }
-    return !name.sorts(before: later.extracting(headBytes..<later.count))
+    let (new, old) = (source(of: name), source(of: later.extracting(headBytes..<later.count)))
+    // Of the same file, a notification that has waited before is the older one.
+    return new.equals(old) ? !isReleased(name) : !new.sorts(before: old)
   }
 }

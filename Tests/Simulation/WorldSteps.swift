@@ -136,7 +136,11 @@ extension World {
   }
 
   func record() {
-    if case .summary = courier.recordTask { return summarize() }
+    switch courier.recordTask {
+    case .summary: return summarize()
+    case .probe: return courier.recorded(disk.canRecord)
+    default: break
+    }
     let name = String(courier.recordedName())
     var taken = Text(capacity: 300)
     courier.appendRecordedTakenName(to: &taken)
@@ -144,7 +148,7 @@ extension World {
     if settings.reportsSettlements { ledger.settlementReported(courier.settlement, of: file) }
     var moved: String?
     switch courier.recordTask {
-    case .report, .summary: return courier.recorded(true)
+    case .report, .summary, .probe: return courier.recorded(true)
     case .postponed:
       let target = String(courier.stepTarget())
       trace.say("  postpone \(target)")

@@ -40,14 +40,14 @@ private func words(_ reports: inout Reports) -> [String] {
   var tries: [UInt64] = []
   troubles.couldNotRecord(at: at(0), &reports)
   for second in UInt64(1)...5000 {
-    guard troubles.mustRetryRecords(at: at(second)) else { continue }
+    guard troubles.mustProbe(at: at(second)) else { continue }
     tries.append(second)
     troubles.couldNotRecord(at: at(second), &reports)
   }
   #expect(tries == [30, 90, 210, 450, 930, 1830, 2730, 3630, 4530])
   #expect(words(&reports) == ["notRecorded"])
   #expect(troubles.flags == 2)
-  let mustRetry = troubles.mustRetryRecords(at: at(6000))
+  let mustRetry = troubles.mustProbe(at: at(6000))
   #expect(mustRetry)
   troubles.synced(&reports)
   #expect(words(&reports) == [])
@@ -67,7 +67,7 @@ private func words(_ reports: inout Reports) -> [String] {
   var tries: [UInt64] = []
   troubles.couldNotRecord(at: at(0), &reports)
   for second in UInt64(1)...2000 {
-    guard troubles.mustRetryRecords(at: at(second)) else { continue }
+    guard troubles.mustProbe(at: at(second)) else { continue }
     tries.append(second)
     troubles.recorded()
     // The sync fails.
@@ -85,8 +85,11 @@ private func words(_ reports: inout Reports) -> [String] {
     #expect(troubles.isPutOff(arrival) == (arrival > 16 && arrival <= 80))
   }
   #expect(troubles.recordRetryAt == at(35))
-  let mustRetry = troubles.mustRetryRecords(at: at(35))
-  #expect(mustRetry && !troubles.isPutOff(80))
+  let mustProbe = troubles.mustProbe(at: at(35))
+  troubles.probed(false, at: at(35))
+  #expect(mustProbe && troubles.isPutOff(80) && troubles.recordRetryAt == at(95))
+  troubles.probed(true, at: at(95))
+  #expect(!troubles.isPutOff(80))
 }
 
 @Test func `everything is tried again at once if somebody asks for it`() {
@@ -97,7 +100,7 @@ private func words(_ reports: inout Reports) -> [String] {
   troubles.couldNotRemove(at: at(2), &reports)
   troubles.couldNotRecord(at: at(2), &reports)
   troubles.retryAtOnce(at: at(3))
-  let tries = (troubles.mustRetryRemovals(at: at(3)), troubles.mustRetryRecords(at: at(3)))
+  let tries = (troubles.mustRetryRemovals(at: at(3)), troubles.mustProbe(at: at(3)))
   #expect(tries == (true, true))
 }
 

@@ -10,7 +10,10 @@ extension Agent {
   }
 
   private mutating func report() {
-    if case .summary = courier.recordTask { return }
+    switch courier.recordTask {
+    case .summary, .probe: return
+    default: break
+    }
     logSettlement()
     if courier.isSettlementAwaited { writeReceipt() }
   }

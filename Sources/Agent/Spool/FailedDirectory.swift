@@ -51,6 +51,19 @@ struct FailedDirectory: ~Copyable {
   /// Syncs the file system with the directory, and returns whether that succeeded.
   func sync() -> Bool { clinux_sync(directory) == 0 }
 
+  private static let probeName: StaticString = ".probe"
+
+  /// Whether a number of bytes can be written here.
+  mutating func hasRoom(_ bytes: Int) -> Bool {
+    unlinkat(directory, Self.probeName.cString, 0)
+    var error: Int32 = 0
+    let flags = O_WRONLY | O_CREAT | O_EXCL
+    guard let probe = Descriptor(directory, Self.probeName.cString, flags, 0o640, error: &error)
+    else { return error == ENOENT && reopen() }
+    let isRoom = posix_fallocate(probe.number, 0, off_t(bytes)) == 0
+    return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
+  }
+
   /// Appends `bytes` to the file `name`, and moves the file `moved` from `source` here if that is
   /// given.
   ///

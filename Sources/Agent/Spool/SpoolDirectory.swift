@@ -188,6 +188,7 @@ public struct SpoolDirectory: ~Copyable {
     var source: Int32?
     switch courier.recordTask {
     case .report: return true
+    case .probe: return failed.hasRoom(courier.failureBytesMax)
     case .postponed, .summary:
       return later.write(courier.failure(), as: CString(courier.stepTarget()))
     case .failure: break

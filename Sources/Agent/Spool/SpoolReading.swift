@@ -40,6 +40,10 @@ extension SpoolDirectory {
       return .failed(
         .unreadable(Int32(-count), changeTimeNs: clinux_change_time_ns(&information)))
     }
+    if !isWhole, count >= Int(information.st_size), isUnfinished(room, count, &information) {
+      CLinux.close(descriptor)
+      return .failed(.busy)
+    }
     let changeTimeNs = clinux_change_time_ns(&information)
     let arrival = courier.stepName().withCPath { taken.take($0, from: new.number, changeTimeNs) }
     guard arrival >= 0 else {
@@ -48,6 +52,21 @@ extension SpoolDirectory {
     }
     return keep(descriptor, &information, count, at: 0, arrival, mayGrow: mayGrow)
   }
+
+  /// Whether a file ends within a notification, and was written to a short time ago.
+  ///
+  /// Then its writer may open the file by its name once more.
+  private func isUnfinished(
+    _ text: UnsafeMutableBufferPointer<UInt8>, _ count: Int, _ information: inout stat
+  ) -> Bool {
+    var end = count
+    while end > 0, text[end - 1] <= .space { end -= 1 }
+    guard end == 0 || text[end - 1] != UInt8(ascii: "}") else { return false }
+    let seconds = Clock.wallSeconds() - clinux_modify_time_ns(&information) / 1_000_000_000
+    return (0..<Self.patienceSeconds).contains(seconds)
+  }
+
+  private static let patienceSeconds: Int64 = 10
 
   /// Why a file in `new/` cannot be opened.
   private func failureToOpen(_ courier: borrowing Courier, _ error: Int32) -> OpenFailure {

@@ -92,7 +92,7 @@ struct TakenDirectory: ~Copyable {
         guard entry.mayBeFile, let known = TakenName(CString.span(entry.name)),
           !courier.isUnderWay(CString.span(entry.name))
         else { return }
-        if mustDeliver(entry.name, known.offset) {
+        if mustDeliver(entry.name, known) {
           courier.offer(CString.span(entry.name), in: .taken)
         } else if !removeIfSettled(entry.name, Self.keptSeconds[round]) {
           lingering += 1
@@ -103,10 +103,11 @@ struct TakenDirectory: ~Copyable {
     courier.scanned(.taken, isComplete: isComplete, lingering: lingering > 0)
   }
 
-  private func mustDeliver(_ name: UnsafePointer<CChar>, _ offset: Int64) -> Bool {
+  /// Whether a file is not settled. An empty file from `later/` was torn by a power cut.
+  private func mustDeliver(_ name: UnsafePointer<CChar>, _ known: TakenName) -> Bool {
     var information = stat()
     guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
-    return Int64(information.st_size) > offset
+    return Int64(information.st_size) > known.offset || known.isReleased && known.offset == 0
   }
 
   private func removeIfSettled(_ name: UnsafePointer<CChar>, _ seconds: Int64) -> Bool {

@@ -75,11 +75,9 @@ extension Courier {
     return true
   }
 
-  /// Settles a message that needs no record, and reports that if somebody wants to know.
+  /// Settles and reports a message that is not delivered and needs no record.
   mutating func settle(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
     outbox.touch(outbox[message].text)
-    let file = outbox[text: outbox[message].text].file
-    guard reportsSettlements(of: file) else { return settle(message) }
     recorder.settle(outcome, message, in: outbox, files)
   }
 

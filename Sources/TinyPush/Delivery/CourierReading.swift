@@ -44,7 +44,10 @@ extension Courier {
   @inline(never)
   private mutating func scanStep() -> Step? {
     if waiting.update(at: time.now, rescan: settings.rescan) { later.isScanWanted = true }
-    if troubles.mustRetryRecords(at: time.now) { waiting.isTakenWanted = true }
+    if troubles.mustProbe(at: time.now) {
+      recorder.probe()
+      return recordStep()
+    }
     if let at = nextWaitAt, at <= time.now { endWaits() }
     if let step = releaseStep() { return step }
     guard let directory = waiting.nextScan(at: time.now) else { return nil }

@@ -13,6 +13,8 @@ extension Courier {
     case summary
     /// Only report the ``settlement``.
     case report
+    /// Only find out whether a failure of ``failureBytesMax`` bytes could be recorded.
+    case probe
   }
 
   /// Returns the step for the pending record.
@@ -21,7 +23,7 @@ extension Courier {
     case .postponed, .summary: target.set { later.appendFileName(to: &$0) }
     case .failureOfFile(.taken):
       name.set { files.appendTakenName(recorder.pending!.file!, to: &$0) }
-    case .failure, .failureOfFile, .report: break
+    case .failure, .failureOfFile, .report, .probe: break
     }
     return .record
   }
@@ -33,7 +35,7 @@ extension Courier {
   public var isFailure: Bool {
     switch recordTask {
     case .failure, .failureOfFile: true
-    case .postponed, .summary, .report: false
+    case .postponed, .summary, .report, .probe: false
     }
   }
 
@@ -171,6 +173,9 @@ extension Courier {
     switch pending.task {
     case .report: return
     case .summary: return summarized(isRecorded)
+    case .probe:
+      waiting.isTakenWanted = isRecorded
+      return troubles.probed(isRecorded, at: time.now)
     default: break
     }
     guard isRecorded else { return couldNotRecord(pending) }

@@ -57,6 +57,11 @@ struct Recorder: ~Copyable {
     return pending
   }
 
+  /// Prepares to find out whether a failure can be recorded.
+  mutating func probe() {
+    pending = Pending(task: .probe, settlement: Settlement(outcome: .postponed))
+  }
+
   // MARK: - Records
 
   /// Prepares the record of a notification that waits for its time.

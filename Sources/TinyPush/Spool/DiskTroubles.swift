@@ -13,7 +13,7 @@ struct DiskTroubles {
   private var nextUnrecorded = 0
   /// Whether the last file could not be moved to `taken/`.
   private(set) var isTakingBroken = false
-  /// When to try again to remove files, and to record failures.
+  /// When to try again to remove files, and to find out whether failures can be recorded.
   private(set) var removalRetryAt: Instant?
   private(set) var recordRetryAt: Instant?
   /// Whether removals are tried again that failed before.
@@ -95,12 +95,18 @@ struct DiskTroubles {
     return false
   }
 
-  /// Returns whether to read the files again whose failures could not be recorded.
-  mutating func mustRetryRecords(at now: Instant) -> Bool {
+  /// Returns whether to find out now if failures can be recorded again.
+  mutating func mustProbe(at now: Instant) -> Bool {
     guard let at = recordRetryAt, at <= now else { return false }
     recordRetryAt = nil
-    unrecorded = .init(repeating: -1)
     return true
+  }
+
+  /// Handles whether failures can be recorded. If so, the files whose failures were not recorded
+  /// are read again.
+  mutating func probed(_ isWritable: Bool, at now: Instant) {
+    guard isWritable else { return planRetry(at: now) }
+    unrecorded = .init(repeating: -1)
   }
 
   /// Tries everything again now.

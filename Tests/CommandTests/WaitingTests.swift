@@ -31,7 +31,8 @@ import Testing
     try wait(for: "the records of both errors") { try box.failures("2").count == 2 }
     let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
     #expect(
-      reasons.first?.hasPrefix("recipients file family, line 2: a device token has an even number") == true)
+      reasons.first?.hasPrefix("recipients file family, line 2: a device token has an even number")
+        == true)
     #expect(
       reasons.last
         == "recipients file friends does not exist: create it, with one device token per line")

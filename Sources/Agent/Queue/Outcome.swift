@@ -87,7 +87,8 @@ public struct OutcomeWatch: ~Copyable {
 
   /// Whether the file or a part of it is in `new/` or `taken/`, or may be there.
   private func isQueued() -> Bool {
-    if faccessat(root.number, path.pointer, F_OK, 0) == 0 || clinux_errno() != ENOENT { return true }
+    if faccessat(root.number, path.pointer, F_OK, 0) == 0 { return true }
+    if clinux_errno() != ENOENT { return true }
     var isFound = false
     let isRead = forEachName(in: "taken") { name in
       if isPart(TakenName.source(of: name)) { isFound = true }

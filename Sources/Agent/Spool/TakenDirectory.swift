@@ -103,7 +103,9 @@ struct TakenDirectory: ~Copyable {
     courier.scanned(.taken, isComplete: isComplete, lingering: lingering > 0)
   }
 
-  /// Whether a file is not settled. An empty file from `later/` was torn by a power cut.
+  /// Whether a file is not settled.
+  ///
+  /// An empty file from `later/` was torn by a power cut.
   private func mustDeliver(_ name: UnsafePointer<CChar>, _ known: TakenName) -> Bool {
     var information = stat()
     guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return false }

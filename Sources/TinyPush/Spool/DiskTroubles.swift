@@ -102,8 +102,9 @@ struct DiskTroubles {
     return true
   }
 
-  /// Handles whether failures can be recorded. If so, the files whose failures were not recorded
-  /// are read again.
+  /// Handles whether failures can be recorded.
+  ///
+  /// If so, the files whose failures were not recorded are read again.
   mutating func probed(_ isWritable: Bool, at now: Instant) {
     guard isWritable else { return planRetry(at: now) }
     unrecorded = .init(repeating: -1)

@@ -300,11 +300,14 @@ public final class Trial {
         if let number = item.number { world.ledger.places[number, default: 0] += 1 }
       }
       let createdAt = world.timeline.now
-      let created = world.disk.new[file.name]
+      let created = world.disk.new[file.name]!
+      // The agent finds the writer, unless the file belongs to another user.
+      if !created.mayGrow { created.failure = .busy }
       beingWritten.insert(file.name)
       world.timeline.plan(after: duration) { [self] in
         beingWritten.remove(file.name)
-        guard world.disk.new[file.name] === created else {
+        created.failure = nil
+        guard world.disk.waiting.contains(where: { $0 === created }) else {
           world.ledger.isUneventful = false
           return
         }
@@ -314,7 +317,7 @@ public final class Trial {
           if let number = items[index].number { world.ledger.places[number]! -= 1 }
         }
         world.append(
-          file.name, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
+          to: created, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
           items: items, tells: true)
       }
     }

@@ -68,6 +68,8 @@ final class SpoolFile {
   var isSetAside = false
   /// Whether a program that wrote it may still have it open, as far as the agent can know.
   var mayGrow = false
+  /// Whether a program has the file open for writing.
+  var isBeingWritten = false
   /// When it came into `new/`, as its name in `taken/` says, and its first name there.
   var arrivalNs: Int64 = 0
   /// The name that it had in `new/`.

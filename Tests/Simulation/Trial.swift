@@ -301,12 +301,11 @@ public final class Trial {
       }
       let createdAt = world.timeline.now
       let created = world.disk.new[file.name]!
-      // The agent finds the writer, unless the file belongs to another user.
-      if !created.mayGrow { created.failure = .busy }
+      created.isBeingWritten = true
       beingWritten.insert(file.name)
       world.timeline.plan(after: duration) { [self] in
         beingWritten.remove(file.name)
-        created.failure = nil
+        created.isBeingWritten = false
         guard world.disk.waiting.contains(where: { $0 === created }) else {
           world.ledger.isUneventful = false
           return

@@ -76,6 +76,7 @@ extension World {
       return courier.read(.failed(failure))
     }
     if directory == .new {
+      if file.isBeingWritten, !file.mayGrow { return courier.read(.failed(.busy)) }
       guard let target = disk.take(name) else { return courier.read(.failed(.notTaken(30))) }
       name = target
     }

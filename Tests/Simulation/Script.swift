@@ -47,7 +47,13 @@ extension World {
   /// Appends to a file that a program has open.
   func append(to file: SpoolFile, _ text: String, items: [Item], tells: Bool) {
     disk.append(file, text.bytes, items: ledger.put(items, into: file.name))
-    if file.wasOpened { ledger.reopen(file) }
+    if file.wasOpened {
+      ledger.reopen(file)
+      // A power cut can undo the taking. What comes into new/ once more has another identity.
+      for item in file.items {
+        if let number = item.number { ledger.movable.insert(World.serial(of: number)) }
+      }
+    }
     if tells { notices.append(disk.new[file.name] === file ? .ended(file.name) : .changed(file)) }
   }
 

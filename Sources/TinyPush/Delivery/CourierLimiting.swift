@@ -46,6 +46,10 @@ extension Courier {
       reports.add(
         .stormBegan(refusal.limit, isOverall: refusal.isOverall, entry.token.firstDigits))
     }
+    if notification.collapseKey != 0, isReplaced(entry.text) {
+      supersede(outbox[text: entry.text].file, 1)
+      return recorder.settle(.superseded, message, in: outbox, files)
+    }
     // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
       let text = outbox[text: entry.text]

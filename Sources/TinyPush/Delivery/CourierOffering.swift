@@ -20,9 +20,7 @@ extension Courier {
       }
       let rendition = Rendition(
         notification, for: entry.language, in: outbox.text(entry.text), settings.rules)
-      guard offer(message, notification, rendition, &link) else {
-        return later.cancelKey == nil ? .stop : .wants(cancelStep())
-      }
+      guard offer(message, notification, rendition, &link) else { return .stop }
       if recorder.pending != nil { return .wants(recordStep()) }
     }
     return .goOn
@@ -45,12 +43,6 @@ extension Courier {
       if entry.isAdmitted { forgetSending(notification, entry) }
       settle(message, outcome)
       return true
-    }
-    // An older notification may have been put off since this one was read.
-    if !entry.isAdmitted, !text.hasCancelled, text.collapseKey != 0 {
-      outbox.noteCancelling(entry.text)
-      cancelOlder(text.collapseKey, than: text.file)
-      if later.cancelKey != nil { return false }
     }
     if !entry.isAdmitted {
       if limits.areSet || notification.againAfter > 0 {
@@ -130,16 +122,12 @@ extension Courier {
       if reportsSettlements(of: file) { recorder.settle(.superseded, text, in: outbox, files) }
       return true
     }
-    cancelOlder(key, than: file)
+    if later.mayContain(key) {
+      later.beginCancelling(key, of: file, files)
+      // The notification must survive a power cut before the ones that it replaces are removed.
+      recorder.isUnsynced = true
+    }
     return false
-  }
-
-  /// Begins to remove the notifications in `later/` that a notification replaces, if there are any.
-  private mutating func cancelOlder(_ key: UInt64, than file: FileNumber) {
-    guard later.mayContain(key) else { return }
-    later.beginCancelling(key, of: file, files)
-    // The notification must survive a power cut before the ones that it replaces are removed.
-    recorder.isUnsynced = true
   }
 
   /// Whether the notifications of a file come before those of another one that was read later.
@@ -150,8 +138,24 @@ extension Courier {
     return !two.sorts(before: one)
   }
 
+  /// Whether there is a newer notification with the same `collapse-id` and recipients.
+  func isReplaced(_ text: UInt16) -> Bool {
+    let entry = outbox[text: text]
+    let name = LaterName.source(of: files.name(entry.file))
+    var isReplaced = later.containsNewer(entry.collapseKey, than: name)
+    outbox.forEachText { other, newer in
+      guard other != text, newer.collapseKey == entry.collapseKey else { return }
+      if newer.file == entry.file {
+        if newer.offset > entry.offset { isReplaced = true }
+      } else if name.sorts(before: LaterName.source(of: files.name(newer.file))) {
+        isReplaced = true
+      }
+    }
+    return isReplaced
+  }
+
   /// Counts a replaced notification, whose file stays until the newer one survives a power cut.
-  private mutating func supersede(_ file: FileNumber, _ tokens: Int) {
+  mutating func supersede(_ file: FileNumber, _ tokens: Int) {
     counters.superseded += UInt64(max(tokens, 1))
     recorder.isUnsynced = true
     files[file].hasUnsyncedRecord = true

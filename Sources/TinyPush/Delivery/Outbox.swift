@@ -60,8 +60,6 @@ struct Outbox: ~Copyable {
     var tokens: UInt16
     /// Whether nothing of it was sent or settled.
     fileprivate(set) var isUntouched = true
-    /// Whether the notifications in `later/` that it replaces were removed before it was offered.
-    fileprivate(set) var hasCancelled = false
     /// Whether recipients are still to come.
     fileprivate(set) var isBeingRead = true
     fileprivate var start: UInt32 = 0
@@ -232,8 +230,6 @@ struct Outbox: ~Copyable {
 
   /// Notes that something of a notification was sent or settled.
   func touch(_ number: UInt16) { texts[Int(number)].isUntouched = false }
-
-  func noteCancelling(_ number: UInt16) { texts[Int(number)].hasCancelled = true }
 
   /// Notes that a text's last recipient was read, and frees the text if nothing is left to do.
   mutating func endReading(_ number: UInt16) {

@@ -87,6 +87,15 @@ struct LaterFiles: ~Copyable {
     return names.contains { LaterName($0)?.key == key }
   }
 
+  /// Returns whether a notification with this key waits that comes from a file with a larger name.
+  func containsNewer(_ key: UInt64, than name: Span<UInt8>) -> Bool {
+    names.contains {
+      guard LaterName($0)?.key == key else { return false }
+      let source = $0.extracting(LaterName.headBytes..<$0.count)
+      return name.sorts(before: LaterName.source(of: source))
+    }
+  }
+
   /// Begins to replace the waiting notifications with this key by one that was read.
   ///
   /// - Parameter file: the file of that notification.

@@ -22,7 +22,7 @@ extension World {
       }
     case .later:
       isComplete = disk.canScanLater
-      if isComplete { scanLater() }
+      if isComplete { scanLater() } else { excuseReplaced() }
     }
     courier.scanned(directory, isComplete: isComplete, lingering: lingering)
   }
@@ -41,6 +41,13 @@ extension World {
     ledger.removed(file, file.name)
     removed.append((file.name, timeline.now))
     return true
+  }
+
+  /// Excuses the files that should be replaced now, and cannot be.
+  private func excuseReplaced() {
+    for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
+      disk.later[name]!.isExcused = true
+    }
   }
 
   private func scanLater() {
@@ -211,10 +218,7 @@ extension World {
   func sync() {
     let isSynced = disk.sync()
     if !isSynced {
-      // A file that was to be replaced may stay until its replacement is read again.
-      for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
-        disk.later[name]!.isExcused = true
-      }
+      excuseReplaced()
       for file in disk.waiting {
         // Notifications with a collapse ID may have been replaced by one that is not safe.
         ledger.reopen(file, ifFailed: !file.items.contains { $0.collapseKey != nil })

@@ -54,6 +54,7 @@ extension Courier {
     if notification.collapseKey != 0, let wall = time.wallSeconds {
       let text = outbox[text: entry.text]
       let wait = time.now.until(refusal.roomAt).milliseconds
+      replaceRest(of: entry.text)
       var identity = Hash()
       identity.add(text.identity)
       identity.add(entry.token.identity.bytes)

@@ -103,7 +103,7 @@ extension Courier {
     _ notification: Notification, _ text: UInt16, of file: FileNumber
   ) -> Bool {
     let key = notification.collapseKey
-    var isReplaced = false
+    var isReplaced = later.containsNewer(key, than: files.name(file))
     var older = Outbox.none
     repeat {
       older = Outbox.none
@@ -138,16 +138,30 @@ extension Courier {
     return !two.sorts(before: one)
   }
 
-  /// Whether there is a newer notification with the same `collapse-id` and recipients.
+  /// Notes which notifications a notification replaces that is put into `later/`.
+  ///
+  /// Something of them was sent, so they were not dropped. The rest of them must not go to `later/`.
+  func replaceRest(of text: UInt16) {
+    let entry = outbox[text: text]
+    outbox.forEachText { other, older in
+      guard other != text, older.collapseKey == entry.collapseKey else { return }
+      if older.file == entry.file
+        ? older.offset < entry.offset : comes(older.file, before: entry.file)
+      {
+        outbox.replaceRest(of: other)
+      }
+    }
+  }
+
+  /// Whether a newer notification with the same `collapse-id` and recipients waits or has waited.
   func isReplaced(_ text: UInt16) -> Bool {
     let entry = outbox[text: text]
-    let name = LaterName.source(of: files.name(entry.file))
-    var isReplaced = later.containsNewer(entry.collapseKey, than: name)
+    var isReplaced = entry.isRestReplaced
     outbox.forEachText { other, newer in
       guard other != text, newer.collapseKey == entry.collapseKey else { return }
-      if newer.file == entry.file {
-        if newer.offset > entry.offset { isReplaced = true }
-      } else if name.sorts(before: LaterName.source(of: files.name(newer.file))) {
+      if newer.file == entry.file
+        ? newer.offset > entry.offset : !comes(newer.file, before: entry.file)
+      {
         isReplaced = true
       }
     }

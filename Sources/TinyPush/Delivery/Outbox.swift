@@ -60,6 +60,8 @@ struct Outbox: ~Copyable {
     var tokens: UInt16
     /// Whether nothing of it was sent or settled.
     fileprivate(set) var isUntouched = true
+    /// Whether a notification in `later/` replaces what is not sent of it.
+    fileprivate(set) var isRestReplaced = false
     /// Whether recipients are still to come.
     fileprivate(set) var isBeingRead = true
     fileprivate var start: UInt32 = 0
@@ -230,6 +232,8 @@ struct Outbox: ~Copyable {
 
   /// Notes that something of a notification was sent or settled.
   func touch(_ number: UInt16) { texts[Int(number)].isUntouched = false }
+
+  func replaceRest(of number: UInt16) { texts[Int(number)].isRestReplaced = true }
 
   /// Notes that a text's last recipient was read, and frees the text if nothing is left to do.
   mutating func endReading(_ number: UInt16) {

@@ -92,7 +92,7 @@ struct LaterFiles: ~Copyable {
     names.contains {
       guard LaterName($0)?.key == key else { return false }
       let source = $0.extracting(LaterName.headBytes..<$0.count)
-      return name.sorts(before: LaterName.source(of: source))
+      return LaterName.source(of: name).sorts(before: LaterName.source(of: source))
     }
   }
 

@@ -222,6 +222,8 @@ extension HTTP2Link {
       isShort
       ? waits.refuse(key, .endsConnections, accepted: accepted) : waits.fail(key)
     _ = pace.suspect(key, isFirst: entry.failures == 1, at: time.now)
+    // This notification waits by itself. Others need not wait for the next connection.
+    if entry.failures > 1 { hasProgressed = true }
     if entry.isHopeless, settings.uncertain == .resend {
       traffic.uncertain += 1
       return refuse(place, Rejection(.endsConnections))

@@ -50,11 +50,13 @@ let package = Package(
       name: "CMicroHTTP", cSettings: checked, linkerSettings: [.linkedLibrary("microhttpd")]),
     // The core depends on no C, so it cannot use a file, socket or clock.
     .target(name: "TinyPush", swiftSettings: lifetimes),
+    .target(name: "TinyPushBinary", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
       name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"], path: "Sources/HTTP2",
       swiftSettings: lifetimes),
     .target(
-      name: "TinyPushAgent", dependencies: ["TinyPush", "TinyPushHTTP2", "CMbed", "CLinux"],
+      name: "TinyPushAgent",
+      dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CMbed", "CLinux"],
       path: "Sources/Agent", swiftSettings: lifetimes),
     .target(
       name: "TinyPushMQTT", dependencies: ["TinyPush"], path: "Sources/MQTT",
@@ -64,7 +66,7 @@ let package = Package(
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
-      dependencies: ["TinyPush", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
+      dependencies: ["TinyPush", "TinyPushBinary", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
     .target(
       name: "CommandArguments", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],
@@ -90,18 +92,22 @@ let package = Package(
       ],
       swiftSettings: lifetimes),
     .target(
-      name: "Simulation", dependencies: ["TinyPush", "TinyPushHTTP2", "CHTTP2"],
+      name: "Simulation",
+      dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CHTTP2"],
       path: "Tests/Simulation",
       exclude: ["breakages"], swiftSettings: lifetimes),
     .executableTarget(
-      name: "passes", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],
+      name: "passes", dependencies: ["TinyPush", "TinyPushBinary", "TinyPushAgent", "CLinux"],
       path: "Tests/Benchmarks/Passes", swiftSettings: lifetimes),
     .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak"),
     .executableTarget(
-      name: "judge", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"], path: "Tests/Judge"),
+      name: "judge", dependencies: ["TinyPush", "TinyPushBinary", "TinyPushAgent", "CLinux"],
+      path: "Tests/Judge"),
     .target(
       name: "Fuzz",
-      dependencies: ["TinyPush", "TinyPushWebhooks", "TinyPushMQTT", "TinyPushSandbox"],
+      dependencies: [
+        "TinyPush", "TinyPushBinary", "TinyPushWebhooks", "TinyPushMQTT", "TinyPushSandbox",
+      ],
       path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
       swiftSettings: lifetimes),
@@ -110,7 +116,9 @@ let package = Package(
       path: "Tests/FuzzBoard", swiftSettings: lifetimes),
     .testTarget(
       name: "TinyPushTests",
-      dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "Simulation", "Fuzz"],
+      dependencies: [
+        "TinyPush", "TinyPushBinary", "TinyPushAgent", "TinyPushSandbox", "Simulation", "Fuzz",
+      ],
       swiftSettings: testing),
     .testTarget(
       name: "TinyPushSandboxTests",

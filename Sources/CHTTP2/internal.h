@@ -7,6 +7,10 @@
 #include "CHTTP2.h"
 #include "CHTTP2Server.h"
 
+/* Released pieces of memory, by size. */
+#define CHTTP2_PIECE_STEP 64
+#define CHTTP2_PIECE_LISTS 8
+
 struct chttp2_session {
   nghttp2_session *http2;
   chttp2_answer *answers;
@@ -14,6 +18,10 @@ struct chttp2_session {
   /* The list of finished requests, by place. */
   uint16_t first_finished, last_finished;
   size_t memory, memory_max;
+  struct {
+    struct chttp2_piece *first;
+    size_t count;
+  } pieces[CHTTP2_PIECE_LISTS];
   /* The unsent payload of the request that is being made. `kept` is a copy of it, which exists only
      while the window is too small. */
   const uint8_t *payload;

@@ -8,7 +8,6 @@
 #define BODY_READ_MAX 16384
 /* The most bytes that a server may send on a stream: more than any answer of the push service. */
 #define WINDOW 16384
-#define HEADER_TABLE 512
 #define HEADER_LIST_MAX 8192
 /* The most answers to the server's own frames that may wait to be written. */
 #define ACKNOWLEDGEMENTS_MAX 64
@@ -156,8 +155,9 @@ static int open_session(struct chttp2_session *session) {
   nghttp2_option_set_max_outbound_ack(options, ACKNOWLEDGEMENTS_MAX);
   nghttp2_option_set_no_closed_streams(options, 1);
   if (nghttp2_session_client_new3(&session->http2, callbacks, session, options, &memory) != 0) goto done;
+  /* A server may send no table-size update after a smaller HEADER_TABLE_SIZE than 4,096 (h2o 2.2,
+     lighttpd 1.4 and Varnish 7.1 do not): none is announced. */
   const nghttp2_settings_entry settings[] = {
-    {NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, HEADER_TABLE},
     {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
     {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW},
     {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HEADER_LIST_MAX},
@@ -184,6 +184,7 @@ chttp2_session *chttp2_new(chttp2_answer *answers, uint16_t capacity, size_t mem
 void chttp2_free(chttp2_session *session) {
   if (!session) return;
   nghttp2_session_del(session->http2);
+  chttp2_trim(session);
   free(session->kept);
   free(session);
 }

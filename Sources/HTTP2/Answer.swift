@@ -24,13 +24,23 @@ struct Answer {
   private(set) var reason = Rejection.Reason.other
   /// When the device token became invalid, in UNIX seconds; 0: unknown.
   private(set) var since: UInt32 = 0
+  /// The start of the reason, or of the whole text, if the reason is not documented.
+  private(set) var unknown = UnknownText(repeating: 0)
 
   init(_ answer: UnsafePointer<chttp2_answer>) {
     status = answer.pointee.status
     let body = Span(
       _unsafeStart: chttp2_answer_body(answer), count: Int(answer.pointee.body_count))
     do throws(JSONProblem) { try read(body) } catch {}
+    if reason == .other, unknown[0] == 0 { keep(body) }
   }
+
+  private mutating func keep(_ text: Span<UInt8>) {
+    for index in 0..<min(text.count, unknown.count) { unknown[index] = text[index] }
+  }
+
+  /// Whether the answer is in no table.
+  var isUnknown: Bool { status != 200 && status != 410 && reason == .other }
 
   private mutating func read(_ body: Span<UInt8>) throws(JSONProblem) {
     var scanner = JSONScanner(at: 0)
@@ -39,7 +49,9 @@ struct Answer {
       let key = try scanner.key(body)
       let first = try scanner.peek(body)
       if first == UInt8(ascii: "\""), body.extracting(key).equals("reason") {
-        reason = Rejection.Reason(serviceName: body.extracting(try scanner.string(body))) ?? .other
+        let name = body.extracting(try scanner.string(body))
+        reason = Rejection.Reason(serviceName: name) ?? .other
+        if reason == .other { keep(name) }
       } else if body.extracting(key).equals("timestamp") {
         var milliseconds: UInt64 = 0
         let start = scanner.index
@@ -72,7 +84,7 @@ struct Answer {
     case 429:
       // TooManyProviderTokenUpdates pauses as trouble does: the present token is kept.
       return reason == .tooManyProviderTokenUpdates ? .trouble(rejection) : .tooManyRequests
-    case 400...499: break
+    case 400...499: if reason == .idleTimeout { return .shutdown }
     case 503 where reason == .shutdown: return .shutdown
     // Any other status is not a proper answer.
     default: return .trouble(rejection)
@@ -94,6 +106,11 @@ struct Answer {
 extension Rejection.Reason {
   /// Creates the reason with the service's name for it, for example `BadDeviceToken`.
   init?(serviceName: Span<UInt8>) {
+    // The service also shortens this name.
+    if serviceName.equals("BadEnvironmentKeyInToken") {
+      self = .badEnvironmentKeyIDInToken
+      return
+    }
     for value in 0..<UInt8(Self.count) {
       guard let reason = Self(rawValue: value), reason.isSpelled(serviceName) else { continue }
       self = reason

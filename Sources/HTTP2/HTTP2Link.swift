@@ -34,14 +34,17 @@ public struct HTTP2Link: ~Copyable, Link {
   ///
   /// Nothing more is written to it.
   var aside: Session?
+  /// Whether only one request was unanswered when the connection was set aside.
+  var isAsideForOne = false
+  /// Whether another connection had more answers than the one that was set aside.
+  var isAsideShort = false
   /// Whether the agent must close the connection that is set aside.
   var mustCloseAside = false
   var upSince: Instant?
   /// Whether the service has answered a request of the current connection about its notification.
   public internal(set) var hasProgressed = false
   var backoff: Backoff
-  /// The number of connections that ended, or were set aside, with unanswered requests.
-  public internal(set) var endings: UInt32 = 0
+  private var rate: ConnectionRate
 
   // The requests.
   var requests: Requests
@@ -53,8 +56,10 @@ public struct HTTP2Link: ~Copyable, Link {
   var stream = ByteStream()
   var liveness = Liveness()
   var pace: Pace
-  var overloaded = Overloaded()
-  var superseded: Superseded
+  var waits = Waits()
+  /// The number of notifications that the service has accepted.
+  var accepted: UInt64 = 0
+  var newest = Newest()
   var hold = Hold()
   var authorization = Authorization()
   private let pinned = Pinned()
@@ -77,8 +82,8 @@ public struct HTTP2Link: ~Copyable, Link {
     answers = FixedBuffer(capacity: isUsed ? settings.streams : 0)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax + 8192 : 0)
     scratch = HeaderText(isUsed: isUsed)
-    superseded = Superseded(capacity: isUsed ? Superseded.capacity : 0)
     backoff = Backoff(seed: seed)
+    rate = ConnectionRate(seed: seed)
     pace = Pace(seed: seed &* 3)
   }
 
@@ -109,15 +114,18 @@ public struct HTTP2Link: ~Copyable, Link {
   public mutating func nextStep(_ supply: Supply) -> Courier.Step? {
     self.supply = supply
     switch state {
-    case .down(let dialAt):
-      guard time.now >= dialAt, supply.wantsConnection else { return nil }
+    case .down:
+      guard let nextDialAt, time.now >= nextDialAt else { return nil }
       if service.usesProviderToken, !authorization.isGood(time.wallSeconds) { return .authorize }
+      rate.connect(at: time.now)
       state = .dialing
       return .dial
     case .dialing: return nil
     case .leaving(let dialAt): return setAside(dialAt)
     case .closing(let dialAt): return hangUp(dialAt)
     case .up:
+      // The courier takes a notification back that was not sent.
+      if requests.decidedCount > 0 { return .listen }
       if mustRenewToken { return .authorize }
       return transmit()
     }
@@ -131,7 +139,7 @@ public struct HTTP2Link: ~Copyable, Link {
       guard let instant, instant > time.now else { return }
       if earliest == nil || instant < earliest! { earliest = instant }
     }
-    if case .down(let dialAt) = state, supply.wantsConnection { consider(dialAt) }
+    consider(nextDialAt)
     if case .up = state, !batch.isBlocked, !batch.isEmpty { consider(batch.flushAt) }
     consider(answerDue)
     if state == .up {
@@ -160,6 +168,7 @@ public struct HTTP2Link: ~Copyable, Link {
     hasProgressed = false
     liveness = Liveness()
     liveness.quietSince = time.now
+    waits.connected()
     pace.connected(sendsOneAtATime: service.usesProviderToken || hold.isHeld)
     collect()
   }
@@ -172,12 +181,12 @@ public struct HTTP2Link: ~Copyable, Link {
     takeAnswers()
     switch state {
     case .up:
-      let uncertain = end()
+      let uncertain = end(byPeer: byPeer)
       if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
       state = .down(dialAt: dialAt())
     case .dialing: state = .down(dialAt: now + backoff.fail())
     case .leaving(let dialAt):
-      end()
+      end(byPeer: byPeer)
       state = .down(dialAt: dialAt)
     case .closing(let dialAt): state = .down(dialAt: dialAt)
     case .down: break
@@ -187,7 +196,7 @@ public struct HTTP2Link: ~Copyable, Link {
   /// Handles the end of the connection that was set aside.
   public mutating func asideEnded() {
     takeAnswers()
-    let uncertain = endAside()
+    let uncertain = endAside(byPeer: true)
     if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
   }
 
@@ -217,8 +226,13 @@ public struct HTTP2Link: ~Copyable, Link {
   /// Sets the provider token and its time of issue in UNIX seconds.
   ///
   /// Requests with a new token go on a new connection.
-  public mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
-    let isNew = authorization.set(token, issuedAt: issuedAt)
+  ///
+  /// - Parameter isStored: whether an earlier run made the token. Then another one may be made if
+  ///   the service calls this one invalid, since its file may be damaged.
+  public mutating func authorized(
+    _ token: Span<UInt8>, issuedAt: Int64, isStored: Bool = false
+  ) {
+    let isNew = authorization.set(token, issuedAt: issuedAt, isStored: isStored)
     if isNew, state == .up { leave(dialAt: time.now) }
   }
 
@@ -235,12 +249,11 @@ public struct HTTP2Link: ~Copyable, Link {
   /// The time of issue of the current provider token in UNIX seconds, if the service refused it.
   public var refusedTokenIssuedAt: Int64? { authorization.refusedIssuedAt }
 
+  /// Whether the service called the refused provider token invalid, and not too old.
+  public var isTokenInvalid: Bool { authorization.isInvalid }
+
   // MARK: - State
 
-  /// The number of stretches whose outcome was not taken yet.
-  public var stretchCount: Int { requests.count }
-  /// The number of notifications whose outcome was not taken yet.
-  public var notificationCount: Int { requests.count }
   /// Whether requests wait for answers, or bytes wait to be written.
   public var isBusy: Bool { requests.openCount > 0 || !batch.isEmpty }
   /// Whether the connection is up.
@@ -251,35 +264,33 @@ public struct HTTP2Link: ~Copyable, Link {
 
   /// When the agent connects next; nil if it is connected or has nothing to send.
   public var nextDialAt: Instant? {
-    if case .down(let instant) = state, supply.wantsConnection { return instant }
-    return nil
+    guard case .down(let instant) = state, supply.wantsConnection else { return nil }
+    return max(instant, rate.nextAt)
   }
 
-  /// The number of failed connections in a row.
-  public var failures: Int { backoff.failures }
+  /// The number of connections, or of notifications, that failed in a row.
+  public var failures: Int { max(backoff.failures, pace.failures) }
 
   /// Whether everything is sent and answered, and the agent stops (or sends only once).
   public var isAwaitingEnd: Bool {
     !isBusy && (supply.isStopping || settings.isOnce) && supply.isAllSent
   }
 
-  /// Calls `body` with each stretch whose outcome was not taken yet.
-  public func forEachStretch(_ body: (Stretch) -> Void) { requests.visit { body($0.stretch) } }
-
   /// Whether outcomes wait for ``takeOutcome()``.
   public var hasAnswers: Bool { requests.decidedCount > 0 }
 
-  /// Calls `body` with each accepted stretch whose outcome was not taken yet.
-  public func forEachAccepted(_ body: (Stretch) -> Void) {
+  /// Calls `body` with each accepted notification whose outcome was not taken yet.
+  public func forEachAccepted(_ body: (MessageNumber) -> Void) {
     requests.visitDecided {
-      if case .accepted = $0.outcome { body($0.stretch) }
+      if case .accepted = $0.outcome { body($0.message) }
     }
   }
 
-  /// Calls `body` with each of the link's large buffers.
+  /// Calls `body` with each of the link's large buffers, and frees nghttp2's unused memory.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     requests.forEachBuffer(body)
     body(answers.bytes)
+    session?.trim()
   }
 
   /// Returns the traffic since the last call.
@@ -292,7 +303,7 @@ public struct HTTP2Link: ~Copyable, Link {
   /// Returns the next event for the log, if any.
   public mutating func takeReport() -> Report? { reports.take() }
 
-  /// Does nothing: this link never blames a notification for the end of a connection.
+  /// Does nothing: each notification has its own failures here.
   public mutating func resetPoisonSearch() {}
 
   // MARK: - Connections

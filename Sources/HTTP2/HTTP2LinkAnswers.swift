@@ -5,16 +5,17 @@ extension HTTP2Link {
   // MARK: - Outcomes
 
   /// Returns the next outcome of a notification, if any.
-  public mutating func takeOutcome() -> LinkOutcome? {
+  public mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
     guard let request = requests.takeDecided() else { return nil }
     switch request.outcome! {
     case .accepted:
       proved = request.device
-      return .accepted(request.stretch, isProved: true)
-    case .rejected(let rejection): return .rejected(request.stretch, rejection)
-    case .returned(let notBefore): return .returned(request.stretch, notBefore: notBefore)
-    case .superseded: return .superseded(request.stretch)
-    case .dropped: return .dropped(request.stretch)
+      return (request.message, .accepted(isProved: true))
+    case .rejected(let rejection): return (request.message, .rejected(rejection))
+    case .returned(let notBefore):
+      return (request.message, .returned(wasSent: request.wasSent, notBefore: notBefore))
+    case .superseded: return (request.message, .superseded)
+    case .dropped: return (request.message, .dropped)
     }
   }
 
@@ -73,39 +74,37 @@ extension HTTP2Link {
     }
     liveness.timeouts = 0
     let said = Answer(answer)
-    let wait =
-      answer.pointee.retry_after > 0
-      ? Duration.seconds(UInt64(answer.pointee.retry_after)) : nil
+    if said.isUnknown { reports.add(.unknownAnswer(status: said.status, said.unknown)) }
+    var wait: Duration?
+    if answer.pointee.retry_after > 0 {
+      wait = min(.seconds(UInt64(answer.pointee.retry_after)), Pace.longestWait)
+    }
     switch said.meaning(namesTopic: request.namesTopic) {
     case .accepted:
       recordProgress()
       pace.accepted()
+      accepted += 1
       if request.connection == .current { hold = Hold() }
-      overloaded.forget(request.device)
+      waits.forget(request.device)
+      waits.forget(request.fingerprint)
       if request.collapse != 0 {
-        requests.supersede(request.collapse, request.order)
-        superseded.accepted(request.collapse, request.order)
+        newest.accept(request.collapse, request.order, at: time.now)
       }
       requests.decide(place, .accepted)
     case .rejected(let rejection):
       recordProgress()
       if request.connection == .current { hold = Hold() }
       if service.usesProviderToken { pace.sendOneAtATime() }
+      pace.answered()
       requests.decide(place, .rejected(rejection))
     case .tooManyRequests:
       recordProgress()
       if service.usesProviderToken { pace.sendOneAtATime() }
-      let least = overloaded.wait(request.device)
-      let pause = wait.map { least < $0 ? $0 : least } ?? least
-      giveBack(place, .tooManyRequests, notBefore: time.now + pause)
-    case .trouble(let rejection):
-      if pace.troubled(sentAt: request.sentAt ?? time.now, wait: wait, at: time.now) {
-        reports.add(.troubled(rejection))
-      }
-      giveBack(place, .serviceTrouble)
-    case .configuration(let rejection):
-      giveBack(place, .configuration)
-      holdBack(rejection)
+      pace.answered()
+      let least = waits.fail(request.device).wait
+      giveBack(place, .tooManyRequests, notBefore: time.now + max(least, wait ?? least))
+    case .trouble(let rejection): isTroubled(place, .serviceTrouble, .troubled(rejection), wait)
+    case .configuration(let rejection): isRefused(place, rejection)
     case .expiredProviderToken:
       giveBack(place, .providerToken)
       guard request.connection == .current, state == .up else { return }
@@ -124,7 +123,7 @@ extension HTTP2Link {
     _ place: UInt16, _ cause: RetryCause, notBefore: Instant? = nil
   ) {
     if requests[place].sentAt != nil {
-      requests[place].stretch.wasSent = true
+      requests[place].wasSent = true
       traffic.recordRetry(cause)
     }
     goesAgain(place, notBefore: notBefore)
@@ -134,33 +133,127 @@ extension HTTP2Link {
   private mutating func unanswered(_ place: UInt16, _ request: Requests.Request, error: UInt32) {
     let wasRefused = error == UInt32(CHTTP2_REFUSED_STREAM)
     let isGoingAway = request.connection == .aside || session.map { $0.isGoingAway } ?? true
+    guard isGoingAway else {
+      let cause = wasRefused ? RetryCause.refusedStream : .connectionLost
+      return isTroubled(place, cause, .closed(error: error), nil)
+    }
     if wasRefused {
-      giveBack(place, isGoingAway ? .shutdown : .refusedStream)
+      giveBack(place, .shutdown)
     } else {
       decideUncertain(place, .connectionLost)
     }
-    // A service that ends the connection refuses the rest; a busy service refuses some requests.
-    guard !isGoingAway, !wasRefused || requests.currentCount == 0 else { return }
-    if pace.troubled(sentAt: request.sentAt ?? time.now, wait: nil, at: time.now) {
-      reports.add(.closed(error: error))
+  }
+
+  // MARK: - Trouble
+
+  /// Whether a request brings no news of the service: its connection is left, or it was sent
+  /// before the service last failed to take a notification.
+  private func isOld(_ request: Requests.Request) -> Bool {
+    request.connection == .aside || state != .up || pace.isOld(sentAt: request.sentAt ?? time.now)
+  }
+
+  /// Returns a notification that the service failed to take.
+  ///
+  /// The notification waits by itself. If the service is the cause, nothing is sent for a time.
+  ///
+  /// - Parameter wait: the wait that the service asks for.
+  private mutating func isTroubled(
+    _ place: UInt16, _ cause: RetryCause, _ report: Report, _ wait: Duration?
+  ) {
+    let request = requests[place]
+    var notBefore: Instant?
+    if !isOld(request) {
+      let entry = waits.fail(request.fingerprint)
+      let isFirst = entry.failures == 1
+      // A busy service refuses some of many requests.
+      let isBusy = cause == .refusedStream && requests.currentCount > 1
+      if !isBusy || !isFirst { notBefore = time.now + max(entry.wait, wait ?? entry.wait) }
+      if !isBusy {
+        if isFirst { reports.add(report) }
+        if pace.suspect(request.fingerprint, isFirst: isFirst, at: time.now) {
+          pace.pause(wait, at: time.now)
+        }
+        if pace.mustLeave { leave(dialAt: max(pace.pausedUntil ?? time.now, time.now)) }
+      }
+    }
+    if cause == .connectionLost {
+      decideUncertain(place, cause, notBefore: notBefore)
+    } else {
+      giveBack(place, cause, notBefore: notBefore)
     }
   }
 
+  /// Handles a refusal that may concern the configuration, or only this notification.
+  private mutating func isRefused(_ place: UInt16, _ rejection: Rejection) {
+    let key = requests[place].fingerprint
+    guard !isOld(requests[place]) else { return giveBack(place, .configuration) }
+    if rejection.reason == .invalidProviderToken, authorization.invalidate() {
+      giveBack(place, .providerToken)
+      return leave(dialAt: time.now)
+    }
+    // If the service accepted others before, and refuses only this one, the configuration is good.
+    let isOnlyOne = accepted > 0 && pace.isOnlySuspect(key)
+    let entry = waits.refuse(key, rejection.reason, accepted: accepted, isOnlyOne: isOnlyOne)
+    guard !entry.isHopeless else { return refuse(place, rejection) }
+    giveBack(place, .configuration, notBefore: time.now + Hold.wait(Int(entry.failures)))
+    let isConfirmed = pace.suspect(key, isFirst: entry.failures == 1, at: time.now)
+    // If there is no other notification to try, this one stands for all.
+    let isUntested = supply.isAllSent && requests.openCount == 0
+    if isConfirmed {
+      holdBack(rejection)
+    } else if !isOnlyOne, isUntested || entry.isAmongRefused {
+      if !hold.isHeld { reports.add(.configurationRefused(rejection)) }
+      hold.note(rejection)
+    } else if entry.failures == 1 {
+      reports.add(.refusedOnce(rejection))
+    }
+  }
+
+  /// Returns the notification that was the only unanswered one when the service ended a connection.
+  ///
+  /// It is refused after three connections, if others were accepted between them: an outage also
+  /// ends connections.
+  ///
+  /// - Parameter isShort: whether another connection had more answers. If not, the service may end
+  ///   each connection after a number of requests.
+  mutating func endsConnection(_ place: UInt16, isShort: Bool) {
+    let key = requests[place].fingerprint
+    let entry =
+      isShort
+      ? waits.refuse(key, .endsConnections, accepted: accepted) : waits.fail(key)
+    _ = pace.suspect(key, isFirst: entry.failures == 1, at: time.now)
+    // This notification waits by itself. Others need not wait for the next connection.
+    if entry.failures > 1 { hasProgressed = true }
+    if entry.isHopeless, settings.uncertain == .resend {
+      traffic.uncertain += 1
+      return refuse(place, Rejection(.endsConnections))
+    }
+    decideUncertain(place, .connectionLost, notBefore: time.now + entry.wait)
+  }
+
+  /// Refuses a notification that failed again and again while the service accepted others.
+  private mutating func refuse(_ place: UInt16, _ rejection: Rejection) {
+    waits.forget(requests[place].fingerprint)
+    requests[place].wasSent = true
+    requests.decide(place, .rejected(rejection))
+  }
+
   /// Settles or returns a notification of which nobody knows whether the service took it.
-  mutating func decideUncertain(_ place: UInt16, _ cause: RetryCause) {
-    requests[place].stretch.wasSent = true
+  mutating func decideUncertain(
+    _ place: UInt16, _ cause: RetryCause, notBefore: Instant? = nil
+  ) {
+    requests[place].wasSent = true
     traffic.uncertain += 1
     guard settings.uncertain == .resend else { return requests.decide(place, .dropped) }
     traffic.recordRetry(cause)
-    goesAgain(place)
+    goesAgain(place, notBefore: notBefore)
   }
 
   /// Returns a notification, or settles it as superseded if a newer one was accepted meanwhile.
   mutating func goesAgain(_ place: UInt16, notBefore: Instant? = nil) {
     let request = requests[place]
-    if request.isSuperseded { return requests.decide(place, .superseded) }
-    if request.collapse != 0 { superseded.add(request.collapse, request.order) }
-    requests.decide(place, .returned(notBefore: notBefore))
+    let isStale = request.collapse != 0 && newest.isNewer(than: request.order, request.collapse)
+    requests.decide(place, isStale ? .superseded : .returned(notBefore: notBefore))
   }
 
   private mutating func recordProgress() {
@@ -241,7 +334,8 @@ extension HTTP2Link {
       } else {
         aside?.cancel(place)
       }
-      decideUncertain(place, .noAnswer)
+      let entry = waits.fail(requests[place].fingerprint)
+      decideUncertain(place, .noAnswer, notBefore: time.now + entry.wait)
       missed += 1
     }
     reports.add(.timedOut(missed))

@@ -3,9 +3,11 @@ import TinyPush
 
 extension HTTP2Link {
   /// Ends the current connection and returns its requests; gives the number of uncertain ones.
+  ///
+  /// - Parameter byPeer: whether the service ended it, or violated HTTP/2.
   @discardableResult
-  mutating func end() -> Int {
-    let uncertain = giveBackAll(on: .current)
+  mutating func end(byPeer: Bool = false) -> Int {
+    let uncertain = giveBackAll(on: .current, byPeer && requests.currentCount == 1)
     session?.free()
     session = nil
     batch.clear()
@@ -17,8 +19,8 @@ extension HTTP2Link {
 
   /// Ends the connection that is set aside and returns its requests, as ``end()`` does.
   @discardableResult
-  mutating func endAside() -> Int {
-    let uncertain = giveBackAll(on: .aside)
+  mutating func endAside(byPeer: Bool = false) -> Int {
+    let uncertain = giveBackAll(on: .aside, byPeer && isAsideForOne)
     aside?.free()
     aside = nil
     mustCloseAside = false
@@ -28,25 +30,32 @@ extension HTTP2Link {
   /// Returns the connection's unanswered requests, the newest first.
   ///
   /// The courier offers the last returned notification first, so the oldest is sent first again.
-  private mutating func giveBackAll(on connection: Requests.Connection) -> Int {
+  ///
+  /// - Parameter endedByOne: whether only one request was unanswered when the service ended the
+  ///   connection.
+  private mutating func giveBackAll(
+    on connection: Requests.Connection, _ endedByOne: Bool
+  ) -> Int {
     var uncertain = 0
     var place = requests.newest
-    var isAny = false
     while place != Requests.none {
       let older = requests[place].older
       let request = requests[place]
       if request.connection == connection {
-        isAny = true
         if request.sentAt == nil, !batch.isBlocked {
           goesAgain(place)
         } else {
-          decideUncertain(place, .connectionLost)
+          if endedByOne {
+            endsConnection(place, isShort: connection == .aside ? isAsideShort : pace.isShort)
+          } else {
+            decideUncertain(place, .connectionLost)
+          }
           uncertain += 1
         }
       }
       place = older
     }
-    if isAny { endings &+= 1 }
+    pace.ended(uncertain: uncertain)
     return uncertain
   }
 
@@ -78,7 +87,8 @@ extension HTTP2Link {
       endAside()
       return .closeAside
     }
-    endings &+= 1
+    isAsideForOne = requests.currentCount == 1
+    isAsideShort = pace.isShort
     requests.setAside()
     aside = session
     session = nil
@@ -98,7 +108,7 @@ extension HTTP2Link {
   /// Closes the connection, since the service violates HTTP/2 or exceeds nghttp2's memory limit.
   mutating func isBroken() {
     guard state == .up else { return }
-    reports.add(.brokenProtocol(uncertain: end()))
+    reports.add(.brokenProtocol(uncertain: end(byPeer: true)))
     hasProgressed = false
     state = .closing(dialAt: dialAt())
   }

@@ -29,6 +29,10 @@ extension HTTP2Link {
     private(set) var text = Text(capacity: 1024)
     private var issuedAt: Int64?
     private var isRefused = false
+    /// Whether an earlier run made the token.
+    private var isStored = false
+    /// Whether the service called the token invalid, and not too old.
+    private(set) var isInvalid = false
     /// When the link may ask for the next token, if there was none.
     var askAgainAt: Instant?
 
@@ -37,13 +41,15 @@ extension HTTP2Link {
     /// Sets the token.
     ///
     /// Returns whether it differs from the former token.
-    mutating func set(_ token: Span<UInt8>, issuedAt: Int64) -> Bool {
+    mutating func set(_ token: Span<UInt8>, issuedAt: Int64, isStored: Bool) -> Bool {
       let isNew = issuedAt != self.issuedAt
       text.clear()
       text.append(Self.scheme)
       text.append(bytes: token)
       self.issuedAt = issuedAt
+      self.isStored = isStored
       isRefused = false
+      isInvalid = false
       askAgainAt = nil
       return isNew
     }
@@ -65,27 +71,48 @@ extension HTTP2Link {
       return ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: true) == .make
     }
 
+    /// Marks the token as invalid.
+    ///
+    /// Returns whether another one may be made now: once, in place of a stored one.
+    mutating func invalidate() -> Bool {
+      guard isStored else { return false }
+      isRefused = true
+      isInvalid = true
+      return true
+    }
+
     var refusedIssuedAt: Int64? { isRefused ? issuedAt : nil }
   }
 
   /// The service's refusal of the configuration, which stops sending except for occasional tests.
   struct Hold {
-    private static let first = Duration.seconds(60)
+    private static let first = Duration.seconds(1)
+    private static let second = Duration.seconds(60)
     private static let longest = Duration.seconds(3600)
 
     private(set) var rejection: Rejection?
-    private var failures: UInt64 = 0
+    private var failures = 0
 
     var isHeld: Bool { rejection != nil }
+
+    /// Notes a refusal that stops nothing, since only one notification was refused.
+    mutating func note(_ rejection: Rejection) { self.rejection = rejection }
 
     /// Notes a refusal.
     ///
     /// Returns how long nothing is sent now.
     mutating func begin(_ rejection: Rejection) -> Duration {
       self.rejection = rejection
-      let wait = Self.first.milliseconds << min(failures, 8)
       failures += 1
-      return .milliseconds(min(wait, Self.longest.milliseconds))
+      return Self.wait(failures)
+    }
+
+    /// How long to wait after a number of refusals.
+    ///
+    /// The first wait is short, since notifications may have been refused for themselves.
+    static func wait(_ failures: Int) -> Duration {
+      guard failures > 1 else { return first }
+      return min(.milliseconds(second.milliseconds << UInt64(min(failures - 2, 8))), longest)
     }
   }
 

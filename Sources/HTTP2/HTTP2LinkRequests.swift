@@ -21,7 +21,7 @@ extension HTTP2Link {
 
   /// The most requests that may wait for answers at a time.
   private var limit: Int {
-    pace.sendsOneAtATime ? 1 : min(settings.streams, session?.streamsMax ?? 1)
+    min(pace.limit, settings.streams, session?.streamsMax ?? 1)
   }
 
   /// Returns why a notification with a payload of this size cannot be taken now; nil if it can.
@@ -40,9 +40,11 @@ extension HTTP2Link {
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
-      Stretch(place: message.place, wasSent: message.wasSent),
-      device: message.token.hash, namesTopic: !message.topic.isEmpty)
+      message.number, wasSent: message.wasSent,
+      fingerprint: message.fingerprint.low, device: message.identity.hash,
+      namesTopic: !message.topic.isEmpty)
     if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
+    if waits.endsConnections(message.fingerprint.low), isTooEarly(place) { return }
     scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
     if message.payload.isVerbatim(message.rendition) {
@@ -72,11 +74,11 @@ extension HTTP2Link {
   ) -> Bool {
     var hash = Hash()
     hash.add(text.extracting(message.collapseID))
-    hash.add(message.token.bytes.span)
+    hash.add(message.identity.bytes)
     let collapse = max(hash.value, 1)
     requests[place].collapse = collapse
     requests[place].order = message.order
-    if superseded.remove(collapse, message.order) {
+    if newest.isNewer(than: message.order, collapse) {
       requests.decide(place, .superseded)
       return true
     }
@@ -85,7 +87,24 @@ extension HTTP2Link {
     return true
   }
 
+  /// Returns a notification that ends connections, if others can go before it.
+  ///
+  /// It goes after something else was accepted on the connection, and goes alone, so that no other
+  /// request is lost with it.
+  private mutating func isTooEarly(_ place: UInt16) -> Bool {
+    if !hasProgressed, waits.passOver(requests[place].fingerprint) {
+      goesAgain(place, notBefore: time.now + Self.followerPatience)
+      return true
+    }
+    guard requests.currentCount > 1 else { return false }
+    pace.sendOneAtATime()
+    goesAgain(place)
+    return true
+  }
+
   /// How long an older notification waits for the outcome of a newer one.
+  ///
+  /// And how long one that ends connections lets others go before it.
   private static let followerPatience = Duration.seconds(1)
 
   private func request(_ place: UInt16, _ payload: Span<UInt8>) -> Session.Requested {

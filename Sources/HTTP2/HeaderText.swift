@@ -4,7 +4,7 @@ import TinyPush
 /// The headers of one request and their values' text, until nghttp2 has framed them.
 struct HeaderText: ~Copyable {
   private static let headersMax = 12
-  /// Room for the longest values: a provider token, two host names, a topic, and IDs.
+  /// Room for the longest values: a provider token, two host names, a device token, a topic, and IDs.
   private static let bytesMax = 4096
   private static let decimalDigitsMax = 10
 
@@ -135,11 +135,15 @@ struct HeaderText: ~Copyable {
 
   /// Appends a device token as hexadecimal digits.
   private mutating func append(hex token: DeviceToken) {
-    token.bytes.span.withUnsafeBytes { bytes in
-      for start in stride(from: 0, to: DeviceToken.byteCount, by: 2) {
+    token.bytes.withUnsafeBytes { bytes in
+      for start in stride(from: 0, to: bytes.count - 1, by: 2) {
         append(
           hex: UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
       }
+      // The byte without a partner: the last two of its four digits are overwritten.
+      guard bytes.count % 2 == 1, let last = bytes.last else { return }
+      append(hex: UInt16(last) << 8)
+      textEnd -= 2
     }
   }
 

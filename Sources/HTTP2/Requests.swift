@@ -14,7 +14,11 @@ struct Requests: ~Copyable {
   }
 
   struct Request: BitwiseCopyable {
-    var stretch: Stretch
+    var message: MessageNumber
+    /// Whether the service may have the notification already.
+    var wasSent: Bool
+    /// The hash of the notification.
+    var fingerprint: UInt64
     /// The hash of the device token.
     var device: UInt64
     var connection = Connection.current
@@ -24,8 +28,6 @@ struct Requests: ~Copyable {
     var collapse: UInt64 = 0
     /// The order of reading: of two notifications, the newer one has the larger number.
     var order: UInt64 = 0
-    /// Whether a newer notification with the same `collapse-id` was accepted.
-    var isSuperseded = false
     /// When the request's frames were written; nil while they are in the batch.
     var sentAt: Instant?
     var outcome: Outcome?
@@ -74,7 +76,9 @@ struct Requests: ~Copyable {
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(slots.bytes) }
 
   /// Adds a request and returns its place.
-  mutating func append(_ stretch: Stretch, device: UInt64, namesTopic: Bool) -> UInt16 {
+  mutating func append(
+    _ message: MessageNumber, wasSent: Bool, fingerprint: UInt64, device: UInt64, namesTopic: Bool
+  ) -> UInt16 {
     precondition(hasRoom)
     var place = firstFree
     if place == Self.none {
@@ -84,7 +88,9 @@ struct Requests: ~Copyable {
       firstFree = slots[Int(place)].newer
     }
     slots[Int(place)] = Request(
-      stretch: stretch, device: device, namesTopic: namesTopic, older: newest)
+      message: message, wasSent: wasSent, fingerprint: fingerprint, device: device,
+      namesTopic: namesTopic,
+      older: newest)
     if newest == Self.none { oldest = place } else { slots[Int(newest)].newer = place }
     newest = place
     openCount += 1
@@ -167,16 +173,6 @@ struct Requests: ~Copyable {
       firstFree = Self.none
     }
     return request
-  }
-
-  /// Marks older unanswered requests, since a newer one with the same `collapse-id` was accepted.
-  func supersede(_ collapse: UInt64, _ order: UInt64) {
-    var place = oldest
-    while place != Self.none {
-      let other = slots[Int(place)]
-      if other.collapse == collapse, other.order < order { slots[Int(place)].isSuperseded = true }
-      place = other.newer
-    }
   }
 
   // MARK: - Searches

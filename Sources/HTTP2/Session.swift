@@ -22,6 +22,9 @@ struct Session: BitwiseCopyable {
   /// Frees the session, which must not be used any more.
   func free() { chttp2_free(session) }
 
+  /// Frees the memory that is kept for the next requests.
+  func trim() { chttp2_trim(session) }
+
   /// Takes in bytes from the server.
   ///
   /// Returns whether the server keeps to the protocol.

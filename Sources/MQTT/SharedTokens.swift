@@ -53,9 +53,9 @@ public struct SharedTokens: ~Copyable {
     known.put(record, hash, at: place)
   }
 
-  private static func hash(_ token: DeviceToken) -> UInt64 {
+  private static func hash(_ token: TokenIdentity) -> UInt64 {
     var hash = ContentHash()
-    hash.add(token.bytes.span)
+    hash.add(token.bytes)
     // 0 marks a free place.
     return hash.value == 0 ? 1 : hash.value
   }
@@ -86,7 +86,7 @@ struct SharedTokenTable: ~Copyable {
 
   func hash(at place: Int) -> UInt64 { hashes[place] }
 
-  func record(at place: Int, _ token: DeviceToken) -> SuppressionRecord {
+  func record(at place: Int, _ token: TokenIdentity) -> SuppressionRecord {
     SuppressionRecord(
       token: token, time: times[place],
       reason: SuppressionRecord.Reason(rawValue: reasons[place]) ?? .registered)
@@ -118,21 +118,21 @@ public enum SharedToken {
   private static var reasons: WordList { "registered feedback invalid by-hand gone" }
 
   /// Appends the topic of a token.
-  public static func appendTopic(_ token: DeviceToken, prefix: Span<UInt8>, to text: inout Text) {
+  public static func appendTopic(_ token: TokenIdentity, prefix: Span<UInt8>, to text: inout Text) {
     text.append(bytes: prefix)
     text.append("/suppressed/")
     var hash = Hash()
-    hash.add(token.bytes.span)
+    hash.add(token.bytes)
     text.append(hex: hash.value)
     var content = ContentHash()
-    content.add(token.bytes.span)
+    content.add(token.bytes)
     text.append(hex: content.value)
   }
 
   /// Appends the payload of a record.
   public static func append(_ record: SuppressionRecord, to text: inout Text) {
     text.beginObject()
-    text.member("token", hex: record.token.bytes.span)
+    text.member("token", hex: record.token.bytes)
     text.member("time", number: record.time)
     text.member("reason", string: reasons[Int(record.reason.rawValue)])
     text.endObject()
@@ -169,6 +169,7 @@ public enum SharedToken {
   public static func read(_ payload: Span<UInt8>) -> SuppressionRecord? {
     guard PayloadPath.isJSON(payload), let token = string("token", payload),
       let token = DeviceToken(hex: payload.extracting(token)),
+      token.count == TokenIdentity.byteCount,
       let reason = string("reason", payload),
       let reason = reasons.index(of: payload.extracting(reason)),
       let reason = SuppressionRecord.Reason(rawValue: UInt8(reason)),
@@ -180,7 +181,7 @@ public enum SharedToken {
       seconds = seconds * 10 + UInt64(payload[index].digitValue)
     }
     guard let seconds = UInt32(exactly: seconds), seconds < .max else { return nil }
-    return SuppressionRecord(token: token, time: seconds, reason: reason)
+    return SuppressionRecord(token: token.identity, time: seconds, reason: reason)
   }
 
   /// Where the text of a string member stands.

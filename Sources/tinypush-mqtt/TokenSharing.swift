@@ -314,11 +314,10 @@ struct TokenSharing: ~Copyable {
   }
 
   private mutating func collect(_ store: borrowing SuppressionDirectory, wall: Int64) {
-    _ = store.list { token, reason, time in
-      guard outgoingCount < outgoing.capacity, let token = DeviceToken(bytes: token) else { return }
-      let record = SuppressionRecord(token: token, time: time, reason: reason)
-      guard onBroker.isNews(record), SharedToken.expiry(record, wall: wall) != nil,
-        Int64(time) <= wall + SharedToken.skewMax
+    _ = store.list { record in
+      guard outgoingCount < outgoing.capacity, onBroker.isNews(record),
+        SharedToken.expiry(record, wall: wall) != nil,
+        Int64(record.time) <= wall + SharedToken.skewMax
       else { return }
       outgoing[outgoingCount] = record
       outgoingCount += 1

@@ -26,6 +26,8 @@ enum DeviceCommand {
                             device has several apps
       --json                print the list as JSON Lines
     with add:
+      --token TOKEN         the app's token, of any length; otherwise the sandbox
+                            makes one of 64 digits
       --strings FILE        the app's Localizable.strings; repeatable
       --category NAME=BUTTON[,BUTTON]...
                             the buttons of a category in the app; repeatable
@@ -43,7 +45,7 @@ enum DeviceCommand {
   ) -> Int32 {
     Arguments.handle(
       "sandbox device", count, values,
-      options: "dir= topic= json strings= category=", usage: usage
+      options: "dir= topic= json strings= category= token=", usage: usage
     ) { (arguments) throws(ExitStatus) in
       var directory = ("tinypush-sandbox" as StaticString).cString
       var request = ControlRequest()
@@ -53,7 +55,8 @@ enum DeviceCommand {
         case 1: request.append(.topic, arguments.value())
         case 2: request.append(.json, Span())
         case 3: try appendFile(arguments, to: &request)
-        default: request.append(.category, try category(arguments))
+        case 4: request.append(.category, try category(arguments))
+        default: request.append(.token, arguments.value())
         }
       }
       try appendOperands(arguments, to: &request)

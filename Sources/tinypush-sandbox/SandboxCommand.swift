@@ -114,7 +114,7 @@ enum SandboxCommand {
       case 6:
         guard let token = DeviceToken(hex: arguments.value()) else {
           throw arguments.fail(
-            .usage, "--invalid takes a device token of 64 hex digits, not ", arguments.value())
+            .usage, "--invalid takes a device token in hex digits, not ", arguments.value())
         }
         guard sandbox.invalidTokens.add(token) else {
           throw arguments.fail(

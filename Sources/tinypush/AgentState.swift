@@ -52,9 +52,10 @@ struct AgentState: ~Copyable {
     }
     let held = reading.page.held
     if held & 1 != 0 {
-      words.append("; or held: delivered files cannot be removed from new/")
+      words.append("; or held: delivered files cannot be removed from taken/")
     }
     if held & 2 != 0 { words.append("; or held: failed/ cannot be written to") }
+    if held & 4 != 0 { words.append("; or held: files cannot be moved to taken/") }
   }
 
   /// Appends why a file is still in the spool, and returns the reason's code, which never changes.
@@ -62,9 +63,9 @@ struct AgentState: ~Copyable {
   borrowing func explain(_ file: borrowing QueueFile, in why: inout Text) -> StaticString {
     var code = code
     if let reading {
-      let files = reading.page.filesInFlight
+      let files = reading.page.filesUnderWay
       if reading.page.held == 0 { code = "delivering" }
-      switch files.progress(ofInode: file.inode) {
+      switch file.arrivalNs.flatMap(files.progress(ofArrival:)) {
       case .sent:
         if reading.page.held == 0 { code = "sent" }
         why.append(

@@ -49,7 +49,7 @@ enum CheckCommand {
       return Checkup.run(config, file: arguments.configPath, isJSON: isJSON)
     }
     var report = CheckReport(isJSON: isJSON)
-    var lists = CheckedLists(config.recipients.pointer)
+    var lists = CheckedLists(config.recipients.pointer, config.courier.rules.service)
     var failure: ExitStatus?
     var index = 0
     while let path = arguments.operand(index) {
@@ -63,7 +63,7 @@ enum CheckCommand {
           continue
         }
         if isRecipients || lists.holds(path) {
-          RecipientsCheck.run(&source, &report)
+          RecipientsCheck.run(&source, config.courier.rules.service, &report)
         } else {
           NotificationsCheck.run(&source, config.courier.rules, &lists, &report)
         }
@@ -182,9 +182,9 @@ enum NotificationsCheck {
 enum RecipientsCheck {
   @inline(never)
   static func run(
-    _ source: inout SourceText, _ report: inout CheckReport
+    _ source: inout SourceText, _ service: PushProtocol, _ report: inout CheckReport
   ) {
-    var tally = read(&source, &report)
+    var tally = read(&source, service, &report)
     if tally.count == 0, source.failure == nil {
       tally = CheckReport.Tally(count: 1, refused: 1)
       report.take(Finding(.listEmpty, at: 0))
@@ -195,7 +195,7 @@ enum RecipientsCheck {
 
   /// Reads the lines of a recipients file, and reports the wrong ones.
   static func read(
-    _ source: inout SourceText, _ report: inout CheckReport
+    _ source: inout SourceText, _ service: PushProtocol, _ report: inout CheckReport
   ) -> CheckReport.Tally {
     var tally = CheckReport.Tally()
     var start = 0
@@ -219,7 +219,7 @@ enum RecipientsCheck {
       } else if end - start > RecipientsFile.lineBytesMax {
         refuse(.tooLong, at: start, &source, &tally, &report)
       } else {
-        switch RecipientsFile.read(text.extracting(start..<end)) {
+        switch RecipientsFile.read(text.extracting(start..<end), for: service) {
         case .nothing: break
         case .recipient: tally.count += 1
         case .wrong(let problem, let at):

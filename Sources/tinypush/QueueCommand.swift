@@ -18,7 +18,7 @@ enum QueueCommand {
       retry                 send the refused notifications and tokens again that
                             pass the check now; the rest stays in failed/
       drop                  remove the files
-      --waiting             only files in new/, which wait for the gateway or agent
+      --waiting             only files that wait for the gateway or the agent
       --later               only files in later/, which wait for their time
       --failed              only files in failed/, which were refused
       --all                 all files, or all that the three options above select

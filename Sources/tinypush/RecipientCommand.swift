@@ -21,9 +21,9 @@ enum RecipientCommand {
       --json                print a line of JSON for each token
     \t\
 
-    TOKEN is 64 hexadecimal digits in either case. add creates the file if there is
-    none. The file is on disk before the command ends. Its group, its mode and all
-    other lines stay as they are.
+    TOKEN is hexadecimal digits in either case, two for each byte. add creates the
+    file if there is none. The file is on disk before the command ends. Its group,
+    its mode and all other lines stay as they are.
 
     """
 
@@ -57,6 +57,11 @@ enum RecipientCommand {
     try arguments.readConfig(into: &config, mayBeClosed: true)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
     let token = try token(arguments)
+    let mayBeSent =
+      config.courier.rules.service == .http2 || token.count == Rules.tokenBytesOfBinary
+    guard action == .remove || mayBeSent else {
+      throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
+    }
     var change =
       action == .add
       ? RecipientChange(add: token, language: language, comment: comment)
@@ -84,7 +89,7 @@ enum RecipientCommand {
     guard RecipientsFile.isComment(value) else {
       throw arguments.fail(
         .usage,
-        "--comment takes a line of UTF-8 text of at most some 900 bytes, without control characters"
+        "--comment takes a line of UTF-8 text of at most some 750 bytes, without control characters"
       )
     }
     return Text(value.trimmed())
@@ -137,13 +142,13 @@ enum RecipientCommand {
     if isJSON {
       line.beginObject()
       line.member("name", string: name)
-      line.member("token", hex: token.bytes.span)
+      line.member("token", hex: token.bytes)
       line.member("state", word: words(change.outcome))
       line.endLine()
     } else {
       line.append(printable: name)
       line.append(" ")
-      line.append(hex: token.bytes.span)
+      line.append(hex: token.bytes)
       line.append("  ", words(change.outcome), "\n")
     }
     line.write(to: STDOUT_FILENO)
@@ -173,7 +178,10 @@ enum RecipientCommand {
       index += 1
     }
     var error: Int32 = 0
-    guard let listing = RecipientsListing(config.recipients.span, error: &error) else {
+    guard
+      let listing = RecipientsListing(
+        config.recipients.span, config.courier.rules.service, error: &error)
+    else {
       throw fail(error, config.recipients.span, nil, arguments)
     }
     var lines = RecipientLines(isJSON: isJSON)
@@ -255,7 +263,7 @@ struct RecipientLines: ~Copyable {
       text.beginObject()
       text.member("name", string: name)
       text.member("line", number: number)
-      text.member("token", hex: token.bytes.span)
+      text.member("token", hex: token.bytes)
       if language.count > 0 { text.member("language", string: language) }
       if comment.count > 0 { text.member("comment", string: comment) }
       text.endLine()
@@ -269,16 +277,16 @@ struct RecipientLines: ~Copyable {
         rest.append(shown: comment)
       }
       let room = terminal.columns.map { $0 - name.count } ?? .max
-      let isBelow = room < 1 + 2 * DeviceToken.byteCount + rest.count
+      let isBelow = room < 1 + 2 * token.count + rest.count
       text.append(printable: name)
       if !isBelow {
         text.append(" ")
-        text.append(hex: token.bytes.span)
+        text.append(hex: token.bytes)
       }
       terminal.append(rest.bytes, cutTo: max(room, 8), in: &text)
       if isBelow {
         text.append("\n  ")
-        text.append(hex: token.bytes.span)
+        text.append(hex: token.bytes)
       }
       text.append("\n")
     }

@@ -15,7 +15,7 @@ enum SendCommand {
 
     Recipients; without any of these, the recipients file "default":
       --to NAME             a recipients file; repeatable
-      --token HEX           a device token of 64 hex digits; repeatable
+      --token HEX           a device token, in hex digits; repeatable
     Content:
       --title TEXT          the alert's title
       --subtitle TEXT       the line below the title

@@ -89,8 +89,9 @@ struct StatusScreen: ~Copyable {
       terminal.end(in: &line)
       wrap(indent: 2, &text)
     }
-    if page.held & 1 != 0 { warn("  held: delivered files cannot be removed from new/", &text) }
+    if page.held & 1 != 0 { warn("  held: delivered files cannot be removed from taken/", &text) }
     if page.held & 2 != 0 { warn("  held: failed/ cannot be written to", &text) }
+    if page.held & 4 != 0 { warn("  held: files cannot be moved from new/ to taken/", &text) }
   }
 
   @inline(never)

@@ -26,8 +26,10 @@ enum TokenCommand {
       --json                print a line of JSON for each token
     \t\
 
-    TOKEN is 64 hexadecimal digits in either case; - reads tokens from standard
-    input, one a line. Exit status: 65 a token to be registered stays suppressed.
+    TOKEN is hexadecimal digits in either case, two for each byte; - reads tokens
+    from standard input, one a line. The list has the SHA-256 of a token that has
+    not 64 digits, and all commands take it in place of the token.
+    Exit status: 65 a token to be registered stays suppressed.
 
     """
 
@@ -86,8 +88,10 @@ enum TokenCommand {
       throw arguments.fail(error, message)
     }
     var lines = TokenLines(isJSON: isJSON)
-    let listing = store.list { token, reason, time in
-      if isAll || reason != .registered { lines.print(token, time, reason.text) }
+    let listing = store.list { record in
+      if isAll || record.reason != .registered {
+        lines.print(record.token.bytes, record.time, record.reason.text)
+      }
     }
     lines.flush()
     guard listing.error == 0 else {
@@ -137,10 +141,10 @@ enum TokenCommand {
         }
         switch action {
         case .register:
-          changes.add(SuppressionRecord(token: token, time: now, reason: .registered))
+          changes.add(SuppressionRecord(token: token.identity, time: now, reason: .registered))
         case .suppress:
-          changes.add(SuppressionRecord(token: token, time: now, reason: .byHand))
-        case .list, .forget: changes.forget(token)
+          changes.add(SuppressionRecord(token: token.identity, time: now, reason: .byHand))
+        case .list, .forget: changes.forget(token.identity)
         }
       }
     }

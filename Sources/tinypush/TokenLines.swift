@@ -4,12 +4,11 @@ import TinyPushAgent
 
 /// Lines about device tokens on standard output, for people or as JSON Lines.
 struct TokenLines: ~Copyable {
-  /// The size of the longest line: a token of 65,535 bytes in hex.
-  private static let lineMax = 2 * 65_535 + 512
+  private static let flushedBytes = 8192
 
   private let isJSON: Bool
   private let columns = Terminal(STDOUT_FILENO).columns
-  private var text = Text(capacity: 2 * lineMax)
+  private var text = Text(capacity: 2 * flushedBytes)
 
   init(isJSON: Bool) {
     self.isJSON = isJSON
@@ -40,7 +39,7 @@ struct TokenLines: ~Copyable {
       text.append(hex: token)
       text.append("  ", state, "\n")
     }
-    if text.count > Self.lineMax { flush() }
+    if text.count > Self.flushedBytes { flush() }
   }
 
   /// Prints the last line.

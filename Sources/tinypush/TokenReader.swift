@@ -49,7 +49,7 @@ enum TokenReader {
     if let line {
       text.append("standard input, line ", line, ": ")
     }
-    text.append("a device token is 64 hexadecimal digits, not ")
+    text.append("a device token is an even number of hexadecimal digits, at most 200, not ")
     text.append(printable: word.count > 80 ? word.extracting(0..<80) : word)
     if word.count > 80 { text.append("...") }
     text.append("; nothing has changed")

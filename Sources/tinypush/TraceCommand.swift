@@ -52,7 +52,7 @@ struct TraceCommand: ~Copyable {
   }
 
   private init(_ operand: Span<UInt8>) {
-    isToken = operand.count >= Self.digitsMin && operand.count <= DeviceToken.digitCount
+    isToken = operand.count >= Self.digitsMin && operand.count <= DeviceToken.digitCountMax
     for index in operand.indices {
       guard let digit = DeviceToken.hexValue(operand[index]) else {
         isToken = false
@@ -199,16 +199,18 @@ struct TraceCommand: ~Copyable {
     } catch {
       throw arguments.fail(error, message)
     }
-    _ = store.list { token, reason, time in
-      var digits = Text(capacity: 2 * 65_536)
-      digits.append(hex: token)
-      guard digits.bytes.begins(with: word.bytes) else { return }
+    let identity = DeviceToken(hex: word.bytes)?.identity
+    _ = store.list { record in
+      var digits = Text(capacity: 2 * TokenIdentity.byteCount)
+      digits.append(hex: record.token.bytes)
+      guard record.token == identity || digits.bytes.begins(with: word.bytes) else { return }
       isFound = true
-      text.append("token     ", digits)
-      text.append(reason == .registered ? ": " : ": suppressed, ")
-      text.append(reason.text)
+      text.append("token     ")
+      if record.token == identity { text.append(word) } else { text.append(digits) }
+      text.append(record.reason == .registered ? ": " : ": suppressed, ")
+      text.append(record.reason.text)
       text.append(" since ")
-      text.append(utc: time)
+      text.append(utc: record.time)
       endLine()
     }
   }

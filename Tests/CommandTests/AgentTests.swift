@@ -28,7 +28,7 @@ import Testing
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("2 delivered"))
     try #expect(gateway.events("open").count == 1)
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
 
   @Test func `files leave the spool after the settle time`() throws {
@@ -37,7 +37,7 @@ import Testing
     for number in 1...5 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     try gateway.accepts("alert 5")
     try #expect(gateway.alerts(in: box) == (1...5).map { "alert \($0)" })
     // The agent sent no barrier: the connection is unchanged.
@@ -54,10 +54,10 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=1h"])
     try gateway.accepts("Tank 100")
-    #expect(box.names(in: "new").count == 51, "nothing has been confirmed yet")
+    #expect(box.queued.count == 51, "nothing has been confirmed yet")
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("100 delivered (100 proved)"))
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
     try #expect(
       gateway.compare(.accepted, with: notifications.paths, in: box)
         == "100 notifications, byte for byte")
@@ -74,10 +74,10 @@ import Testing
     let agent = try box.agent(gateway, ["settle=1h"])
     try gateway.accepts(bytes: 20_000)
     agent.kill()
-    #expect(!box.names(in: "new").isEmpty)
+    #expect(!box.queued.isEmpty)
     let again = try box.deliver(gateway)
     #expect(again.status == 0, "\(again.errors)")
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
     try #expect(
       gateway.compare(.accepted, with: notifications.paths, in: box, ["--repeats"])
         == "2000 notifications, byte for byte")
@@ -132,7 +132,7 @@ import Testing
     fputs(first, file)
     fflush(file)
     try deliverOthers(for: 3, in: box)
-    #expect(box.names(in: "new") == ["slow"])
+    #expect(box.queued == ["slow"])
     fputs(second, file)
     fclose(file)
     try expectAll(of: half, from: gateway, in: box)
@@ -152,7 +152,7 @@ import Testing
     fflush(file)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try deliverOthers(for: 3, in: box)
-    #expect(box.names(in: "new") == ["slow"])
+    #expect(box.queued == ["slow"])
     fputs(second, file)
     fclose(file)
     try expectAll(of: half, from: gateway, in: box)
@@ -166,7 +166,7 @@ import Testing
     while ContinuousClock.now < end {
       number += 1
       try box.drop(line(number, "later"), as: "x\(number)")
-      try wait(for: "x\(number) to leave new/") { !box.names(in: "new").contains("x\(number)") }
+      try wait(for: "x\(number) to leave new/") { !box.queued.contains("x\(number)") }
     }
   }
 
@@ -175,7 +175,7 @@ import Testing
     try wait(for: "\"\(last)\" to be accepted") {
       try gateway.alerts(in: box).contains(last)
     }
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(box.names(in: "failed") == [], "\(box.text("spool/failed/slow"))")
     let alerts = try gateway.alerts(in: box)
     #expect(alerts.filter { $0 == "slow 1" }.count == 1)
@@ -191,7 +191,7 @@ import Testing
     try gateway.accepts("before")
     try box.drop(line(1, "after"), as: "same")
     try gateway.accepts("after")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["before", "after"])
     #expect(box.names(in: "failed") == [])
@@ -208,7 +208,7 @@ import Testing
     try box.drop(line(2, "next"), as: "next")
     try gateway.accepts("next")
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
 
   @Test func `the agent leaves hidden, temporary and non-regular files in new/ alone`() throws {
@@ -225,7 +225,7 @@ import Testing
     let agent = try box.deliver(gateway)
     #expect(agent.status == 0, "\(agent.errors)")
     try #expect(gateway.alerts(in: box) == ["yes"])
-    #expect(box.names(in: "new") == (left + ["directory", "link", "pipe"]).sorted())
+    #expect(box.queued == (left + ["directory", "link", "pipe"]).sorted())
     #expect(box.names(in: "failed") == [])
   }
 
@@ -243,6 +243,6 @@ import Testing
     let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
     try back.accepts("meanwhile")
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
 }

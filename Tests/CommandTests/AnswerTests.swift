@@ -50,7 +50,7 @@ import Testing
     } else {
       agent = try box.deliver(gateway, settings)
     }
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(row.words.isEmpty || agent.errors.contains(row.words), "\(agent.errors)")
     try check(box, notifications, gateway, agent)
   }
@@ -176,6 +176,6 @@ import Testing
     #expect(agent.status == 75)
     #expect(agent.errors.contains("nothing listens there"))
     #expect(agent.errors.contains("try again later"))
-    #expect(box.names(in: "new") == ["one"])
+    #expect(box.queued == ["one"])
   }
 }

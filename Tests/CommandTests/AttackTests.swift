@@ -67,7 +67,7 @@ import Testing
     let retried = try box.run(
       Build.command(Build.host) + ["queue", "retry", "--all"] + box.settings(gateway.port))
     #expect(retried.output.contains("one.unread"), "\(retried.output)\(retried.errors)")
-    let names = box.names(in: "new")
+    let names = box.queued
     #expect(names.count == 1)
     for name in names {
       let file = try FileManager.default.attributesOfItem(atPath: "\(box.spool)/new/\(name)")
@@ -140,7 +140,7 @@ import Testing
     ] {
       #expect(try attack(box, script).status != 0, "\(script)")
     }
-    #expect(box.names(in: "new") == [name])
+    #expect(box.queued == [name])
   }
 
   @Test func `members can read the agent's records and not change them`() throws {
@@ -191,7 +191,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try gateway.accepts("behind")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     let failures = try box.failures("a-giant")
     #expect(failures.count == 2)
     #expect(
@@ -215,7 +215,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try gateway.accepts("behind")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     #expect(!agent.errors.contains("disk"))
   }

@@ -71,6 +71,21 @@ final class Box {
     } ?? ""
   }
 
+  /// The names of the files that are not settled: those in new/, and those in taken/.
+  ///
+  /// A file in taken/ has the name NAME@ARRIVAL.OFFSET.
+  var queued: [String] {
+    let taken = names(in: "taken").compactMap { name -> String? in
+      guard let match = name.wholeMatch(of: /((?s).+)[@+]\d+\.(\d+)/), let offset = Int(match.2),
+        let attributes = try? FileManager.default.attributesOfItem(
+          atPath: "\(spool)/taken/\(name)"),
+        let size = attributes[.size] as? Int
+      else { return nil }
+      return size > offset ? String(match.1) : nil
+    }
+    return (names(in: "new") + taken).sorted()
+  }
+
   /// Returns the names in one of the spool's directories, sorted.
   func names(in directory: String) -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: "\(spool)/\(directory)")) ?? []).sorted()

@@ -23,7 +23,8 @@ import Testing
 
   @Test(arguments: [
     Checking(
-      #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits; this one has 2"
+      #"{"token":"123","payload":{"aps":{"alert":"x"}}}"#, 1, 11,
+      "an even number of hex digits, from 2 to 200; this one has 3"
     ),
     Checking(good + good + #"  {"payload":{"x":tru}}"#, 3, 22, "expected a value"),
     Checking(#"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
@@ -120,7 +121,7 @@ import Testing
   /// Four notifications with many problems, and one without.
   private static let notes = """
     {
-      "token": "1234",
+      "token": "12345",
       "payload": {"aps":{
         "alert": {"body": "Tank low"},
         "badge": "3"}}
@@ -135,7 +136,7 @@ import Testing
     # the family
     \(token(1)) lang=fr
 
-      12
+      123
     \(token(2)) Ann
     """
 
@@ -156,9 +157,9 @@ import Testing
     let list = "\(directory)/family"
     #expect(
       said.output == """
-        notes.json:2:13: error: a device token has 64 hex digits; this one has 4 characters
-            "token": "1234",
-                      ^~~~
+        notes.json:2:13: error: a device token has an even number of hex digits, from 2 to 200; this one has 5 characters
+            "token": "12345",
+                      ^~~~~
         notes.json:3:14: warning: 13 bytes of white space in the payload, not sent
             "payload": {"aps":{
                        ^
@@ -168,7 +169,7 @@ import Testing
         notes.json:5:14: error: badge must be a number without quotes; 0 removes it
               "badge": "3"}}
                        ^~~
-        notes.json:7:80: error: a device token has 64 hex digits; this one has 1 character
+        notes.json:7:80: error: a device token has an even number of hex digits, from 2 to 200; this one has 1 character
           …000000000000000000000000000000000000000000000001","x"],"payload":{"aps":{"al…
                                                               ^
         notes.json:7:121: warning: unnecessary escapes: the characters themselves, in UTF-8, save 4 bytes
@@ -183,9 +184,9 @@ import Testing
         notes.json:7:162: error: ttl must be whole seconds, 0 to 4294967295 (0: do not store)
           …d":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
                                                                                   ^~~~
-        \(list):4:3: error: a device token has 64 hex digits; this one has a different number
-            12
-            ^~
+        \(list):4:3: error: a device token has an even number of hex digits, from 2 to 200; this one has a different number
+            123
+            ^~~
         \(list):5:66: error: only lang=LANGUAGE or a # comment may follow the token
           \(token(2)) Ann
                                                                            ^~~
@@ -205,10 +206,10 @@ import Testing
     let heads = objects.map {
       "\($0["line"] ?? 0):\($0["column"] ?? 0)-\($0["end_column"] ?? 0) \($0["severity"] ?? "-") \($0["code"] ?? "-") \($0["notification_line"] ?? 0)"
     }
-    let ofList = ["4:3-5 error token-size 0", "5:66-69 error recipient-word 0"]
+    let ofList = ["4:3-6 error token-size 0", "5:66-69 error recipient-word 0"]
     #expect(
       heads == [
-        "2:13-17 error token-size 1", "3:14-15 warning white-space 1",
+        "2:13-18 error token-size 1", "3:14-15 warning white-space 1",
         "4:14-15 warning only-body 1", "5:14-17 error badge 1", "7:80-81 error token-size 7",
         "7:121-122 warning long-escapes 7", "7:134-141 warning strange-key 7",
         "7:152-153 error sound 7", "7:162-166 error ttl 7",
@@ -297,12 +298,12 @@ import Testing
   @Test func `check prints colours to a terminal unless NO_COLOR or TERM=dumb is set`() throws {
     let box = try Box()
     defer { box.end() }
-    let path = try box.write(#"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, to: "n")
+    let path = try box.write(#"{"token":"123","payload":{"aps":{"alert":"x"}}}"#, to: "n")
     let command = try Self.onTerminal + Build.command(Build.host) + ["check", path]
     let shown = try box.run(command, environment: ["TERM": "xterm", "NO_COLOR": ""])
     #expect(shown.status == 65)
     #expect(shown.output.contains("\u{1B}[1m\(path):1:11: \u{1B}[31merror:\u{1B}[0m a device"))
-    #expect(shown.output.contains("\u{1B}[32m^~\u{1B}[0m"))
+    #expect(shown.output.contains("\u{1B}[32m^~~\u{1B}[0m"))
     for environment in [["TERM": "xterm", "NO_COLOR": "1"], ["TERM": "dumb", "NO_COLOR": ""]] {
       let plain = try box.run(command, environment: environment)
       #expect(plain.status == 65)
@@ -325,7 +326,9 @@ import Testing
     let setting = "recipients=\(box.path)/recipients"
     let known = try box.tinypush("check", "-o", setting, inside)
     #expect(known.status == 65)
-    #expect(known.output.hasPrefix("\(inside):4:3: error: a device token has 64 hex digits"))
+    #expect(
+      known.output.hasPrefix(
+        "\(inside):4:3: error: a device token has an even number of hex digits"))
     #expect(known.output.hasSuffix("\(inside): 3 recipients, 2 refused\n"))
     let called = try box.tinypush("check", "--recipients", outside)
     #expect(called.output == known.output.replacing(inside, with: outside))
@@ -342,10 +345,10 @@ import Testing
     let empty = try box.tinypush("check", "--recipients", "-", input: "# nobody\n")
     #expect(empty.status == 65)
     #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no device token"))
-    let long = token(1) + " # " + String(repeating: "x", count: 300_000) + "\n12\n"
+    let long = token(1) + " # " + String(repeating: "x", count: 300_000) + "\n123\n"
     let cut = try box.tinypush("check", "--recipients", "-", input: long)
     #expect(cut.output.hasPrefix("-:1:1: error: longer than 1024 bytes"))
-    #expect(cut.output.contains("-:2:1: error: a device token has 64 hex digits"))
+    #expect(cut.output.contains("-:2:1: error: a device token has an even number of hex digits"))
     #expect(try box.tinypush("check", "--recipients").status == 64)
   }
 
@@ -354,7 +357,7 @@ import Testing
     defer { box.end() }
     try box.write(token(1), to: "recipients/default")
     try box.write("# none yet", to: "recipients/empty")
-    try box.write("12\n\(token(1))\n", to: "recipients/wrong")
+    try box.write("123\n\(token(1))\n", to: "recipients/wrong")
     try box.write(token(1), to: "recipients/locked")
     try FileManager.default.createDirectory(
       atPath: box.path + "/recipients/directory", withIntermediateDirectories: true)

@@ -58,7 +58,7 @@ import Testing
       environment: clock(box).environment)
     #expect(sent.status == row.status, "\(sent.errors)")
     #expect(row.says.isEmpty ? sent.errors == "" : sent.errors.contains(row.says), "\(sent.errors)")
-    #expect(box.names(in: "new").count == (row.status == 0 ? 1 : 0))
+    #expect(box.queued.count == (row.status == 0 ? 1 : 0))
   }
 
   @Test(arguments: ["binary", "http2"])
@@ -109,6 +109,6 @@ import Testing
     #expect(expirations.count == 1)
     // The agent's clock counts whole seconds.
     #expect(expirations.allSatisfy { (start + 598...start + 660).contains($0) }, "\(expirations)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 }

@@ -5,73 +5,55 @@ import Testing
 ///
 /// No notification is lost or sent without end, and the agent recovers by itself.
 @Suite(.sideBySide) struct DiskTests {
-  private static let cannotRemove = "delivered files cannot be removed from new/"
+  private static let cannotRemove = "delivered files cannot be removed from taken/"
+  private static let cannotTake = "files cannot be moved from new/ to taken/"
   private static let removable = "delivered files can be removed again"
 
-  @Test func `the agent delivers files on a read-only disk once`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let disk = try Disk(under: box, at: "/new", "size=16m")
-    defer { disk.end() }
-    let gateway = try Gateway(in: box)
-    let agent = try box.agent(gateway, ["settle=300ms"])
-    try agent.line("connected to", in: .errors)
-    agent.signal(SIGSTOP)
-    for number in 1...100 {
-      try box.write(line(number, "Tank \(number)"), to: "spool/new/\(1000 + number)")
-    }
-    disk.isReadOnly = true
-    agent.signal(SIGCONT)
-    try gateway.accepts("Tank 100")
-    try agent.line(Self.cannotRemove, in: .errors)
-    #expect(box.names(in: "new").count == 100)
-    disk.isReadOnly = false
-    try wait(for: "new/ to become empty") {
-      box.names(in: "new").isEmpty
-    }
-    try agent.line(Self.removable, in: .errors)
-    let tally = try Tally(gateway.record, count: 100, in: box)
-    #expect(tally.lost == 0)
-    #expect(tally.duplicates == 0)
-    try box.write(line(101, "afterwards"), to: "spool/new/afterwards")
-    try gateway.accepts("afterwards")
-    #expect(try agent.terminate() == 0)
-    #expect(agent.errors.count(of: Self.cannotRemove) == 1)
-    #expect(agent.errors.count(of: Self.removable) == 1)
-  }
-
-  @Test func `the agent limits delivered files that it cannot remove, and duplicates of them`()
-    throws
-  {
+  @Test func `delivered files that the agent may not remove are delivered once`() throws {
     try #require(geteuid() == 0, "needs root")
-    let (held, window, files) = (256, 64, 600)
+    let files = 100
     let box = try Box()
     defer { box.end() }
     try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
-    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms", "window=\(window)"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=20s", "rescan=1s"])
     try agent.line("connected to", in: .errors)
-    chmod(box.spool + "/new", 0o555)
-    // The newest file has the smallest name and must not hold up the older ones.
-    for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
+    for number in 1...files { try box.drop(line(number, "Tank \(number)"), as: "\(1000 + number)") }
+    try gateway.accepts("Tank \(files)")
+    chmod(box.spool + "/taken", 0o500)
     try agent.line(Self.cannotRemove, in: .errors)
-    try wait(for: "\(held) to be delivered") {
-      try Tally(gateway.record, count: files, in: box).accepted >= held
-    }
-    try box.drop(line(files + 1), as: "1")
-    let before = try Tally(gateway.record, count: files + 1, in: box)
-    #expect(before.accepted <= held + window)
-    #expect(before.duplicates == 0)
-    chmod(box.spool + "/new", 0o755)
-    try wait(for: "new/ to become empty") {
-      box.names(in: "new").isEmpty
-    }
+    #expect(box.queued.count == files)
+    chmod(box.spool + "/taken", 0o700)
+    try wait(for: "the removal of all files") { box.queued.isEmpty }
+    try agent.line(Self.removable, in: .errors)
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
-    let tally = try Tally(gateway.record, count: files + 1, in: box)
+    let tally = try Tally(gateway.record, count: files, in: box)
     #expect(tally.lost == 0)
-    #expect(tally.duplicates <= window)
+    #expect(tally.duplicates == 0)
     #expect(agent.errors.count(of: Self.cannotRemove) == 1)
+  }
+
+  @Test func `files wait that the agent may not move from new/`() throws {
+    try #require(geteuid() == 0, "needs root")
+    let files = 600
+    let box = try Box()
+    defer { box.end() }
+    try box.giveSpoolToNobody()
+    let gateway = try Gateway(in: box)
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms", "rescan=1s"])
+    try agent.line("connected to", in: .errors)
+    chmod(box.spool + "/new", 0o555)
+    for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
+    try agent.line(Self.cannotTake, in: .errors)
+    chmod(box.spool + "/new", 0o755)
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
+    #expect(try agent.terminate() == 0)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: files, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 0)
+    #expect(agent.errors.count(of: Self.cannotTake) == 1)
   }
 
   @Test(arguments: Disk.Resource.allCases)
@@ -98,24 +80,24 @@ import Testing
     agent.signal(SIGCONT)
     try gateway.accepts("good")
     try clocks.pass(3601, for: agent, and: gateway.child) {
-      !box.names(in: "new").contains("c-good")
+      !box.queued.contains("c-good")
     }
-    #expect(box.names(in: "new").count == 31)
+    #expect(box.queued.count == 31)
     #expect(box.names(in: "failed") == [], "no partial record is kept")
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
     let before = try Tally(gateway.record, count: 31, in: box)
     #expect(before.lost == 0)
     #expect(before.duplicates == 0)
     disk.makeRoom()
-    try clocks.pass(3601, for: agent, and: gateway.child) { box.names(in: "new").isEmpty }
+    try clocks.pass(3601, for: agent, and: gateway.child) { box.queued.isEmpty }
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
     #expect(box.names(in: "failed").count == 31)
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
-    // The other notifications of the file with the refused one were sent twice, and no more.
+    // The notifications behind the refused one were sent twice, and no more.
     let tally = try Tally(gateway.record, count: 31, in: box)
     #expect(tally.lost == 0)
-    #expect(tally.duplicates == 19)
+    #expect(tally.duplicates == 13)
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
     #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
   }
@@ -133,7 +115,7 @@ import Testing
     let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try box.drop(line(2, "readable"), as: "z")
     try gateway.accepts("readable")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     for name in names {
       #expect(try box.failures(name).count == 1)
@@ -162,7 +144,7 @@ import Testing
     #expect(agent.status == 65)
     for name in names { #expect(try box.failures(name).count == 1) }
     #expect(box.text("aside") == "untouched")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test func `the agent finds spool directories that were removed and created again`() throws {
@@ -178,7 +160,7 @@ import Testing
     try box.drop("{\"token\":\"12\"}\n", as: "wrong")
     try box.drop(line(1, "found"), as: "right")
     try gateway.accepts("found")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try box.failures("wrong").count == 1)
     #expect(try agent.terminate() == 0)
   }
@@ -193,7 +175,7 @@ import Testing
         + Build.command(Build.host) + ["run"] + box.settings(gateway.port, ["settle=300ms"]))
     try agent.line("connected to", in: .errors)
     try box.drop(line(1, "noticed"), as: "1")
-    try wait(for: "the file to leave new/") { box.names(in: "new").isEmpty }
+    try wait(for: "the file to leave new/") { box.queued.isEmpty }
     try gateway.accepts("noticed")
     try #expect(gateway.alerts(in: box) == ["noticed"])
     #expect(try agent.terminate() == 0)

@@ -17,7 +17,7 @@ import Testing
   /// Runs an agent as `nobody` until new/ is empty.
   private func deliverAsNobody(_ box: Box, _ gateway: Gateway) throws {
     let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     try FileManager.default.removeItem(atPath: box.path + "/client.key")
   }
@@ -50,7 +50,7 @@ import Testing
     #expect(states.map { $0["state"] as? String } == ["whole", "whole", "whole"], "\(list.output)")
     let again = try box.tinypush("queue", "retry", "a", "-o", "spool=" + box.spool)
     #expect(again.status == 0, "\(again.errors)\(again.output)")
-    #expect(box.names(in: "new").count == 3)
+    #expect(box.queued.count == 3)
     #expect(!box.names(in: "failed").contains { $0.hasPrefix("a") })
     _ = try box.deliver(gateway)
     try #expect(gateway.alerts(in: box).sorted() == (1...3).map { "number \($0)" })
@@ -116,7 +116,7 @@ import Testing
     let text = #"{"token":"12","payload":{"x":"\#(String(repeating: "x", count: 1000))"}}"#
     for number in 1...100 {
       try box.drop(text, as: "\(1000 + number)")
-      try wait(for: "\(number) to be refused") { box.names(in: "new").isEmpty }
+      try wait(for: "\(number) to be refused") { box.queued.isEmpty }
       #expect(try bytes(in: box) <= 65_536)
     }
     #expect(try agent.terminate() == 0)
@@ -137,7 +137,7 @@ import Testing
     }
     for _ in 1...10 {
       try box.drop(text.joined(), as: "same")
-      try wait(for: "the file to be refused") { box.names(in: "new").isEmpty }
+      try wait(for: "the file to be refused") { box.queued.isEmpty }
     }
     #expect(try agent.terminate() == 0)
     #expect(try (40_000...65_536).contains(bytes(in: box)))

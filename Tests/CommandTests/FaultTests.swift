@@ -101,7 +101,7 @@ import Testing
     #expect(says.failed == tally.refused.count, "\(words)")
     // Some sent bytes never reach the gateway.
     #expect(says.repeated >= tally.seen - Self.count, "\(words)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try expectFailures(row, in: box)
   }
 
@@ -127,7 +127,7 @@ import Testing
     #expect(tally.connections >= 1 + faults.count, "\(words)")
     #expect(agent.status == 0, "\(words)")
     try #expect(Totals(agent.errors).delivered == tally.accepted, "\(words)")
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
 
   // MARK: - Poison
@@ -168,7 +168,7 @@ import Testing
     let failures = try box.failures("001000")
     #expect(failures.map { $0["token"] as? String } == [token(Self.at)])
     #expect((failures.first?["reason"] as? String)?.contains(poison.words) == true)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == ["001000"])
   }
 
@@ -200,7 +200,7 @@ import Testing
       usleep(.random(in: 0...250_000, using: &random))
       agent.kill()
       #expect(agent.status == 128 + SIGKILL, "\(agent.errors)")
-      for name in box.names(in: "new") { unsettled += name.hasPrefix("many") ? lines : 1 }
+      for name in box.queued { unsettled += name.hasPrefix("many") ? lines : 1 }
     }
     #expect(number == Self.count)
     let last = try box.deliver(gateway)
@@ -214,7 +214,7 @@ import Testing
     #expect(tally.duplicatesWithin == 0, "\(words)")
     #expect(tally.duplicates <= unsettled, "\(words)")
     #expect(tally.connections > kills / 2, "most were connected: \(words)")
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
 
   @Test func `only one of two agents on a spool delivers, and nothing is sent twice`() throws {
@@ -225,7 +225,7 @@ import Testing
     let start = ContinuousClock.now
     let first = try box.agent(gateway, ["settle=1s"])
     try first.line("connected to", in: .errors)
-    while !box.names(in: "new").isEmpty {
+    while !box.queued.isEmpty {
       let second = try box.deliver(gateway)
       #expect(second.status == 75)
       #expect(second.errors.contains("\(box.spool): in use by another agent"))

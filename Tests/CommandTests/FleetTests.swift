@@ -23,7 +23,7 @@ import Testing
     try wait(for: "the other box to know") { try other.suppressed() == [phone] }
     try other.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"second"}}}"#, as: "second")
     #expect(try other.deliver(sandbox).status == 0)
-    #expect(other.names(in: "new") == [])
+    #expect(other.queued == [])
     #expect(try sandbox.events("refused").count == 1)
     // The app has registered the token again, and the other box learns that.
     try other.change("register", [phone])

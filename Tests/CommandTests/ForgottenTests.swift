@@ -28,7 +28,7 @@ import Testing
       prefix: network.prefix)
     try box.drop(line(1, "before"), as: "before")
     try network.gateway.accepts("before")
-    try wait(for: "the answer") { box.names(in: "new") == [] }
+    try wait(for: "the answer") { box.queued == [] }
     let port = try network.port(of: agent)
     try network.swallow(port)
     switch silence {
@@ -43,7 +43,7 @@ import Testing
     #expect(try !network.ports(of: agent).contains(port))
     try network.pass(port)
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     let connections: [Int] = try network.gateway.requests().map { try $0.member("connection") }
     #expect(connections == [1] + Array(repeating: 2, count: 99))
   }

@@ -34,11 +34,11 @@ import Testing
       usleep(.random(in: 0...250_000, using: &random))
       agent.kill()
       #expect(agent.status == 128 + SIGKILL, "\(agent.errors)")
-      for name in box.names(in: "new") { unsettled += name.hasPrefix("many") ? Self.lines : 1 }
+      for name in box.queued { unsettled += name.hasPrefix("many") ? Self.lines : 1 }
     }
     let last = try box.deliver(gateway, .token)
     #expect(last.status == 0, "\(last.errors)")
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
     try gateway.readsAll()
 
     let requests = try gateway.requests()

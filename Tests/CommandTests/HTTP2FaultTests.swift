@@ -71,7 +71,7 @@ import Testing
     #expect(tally.refused == [], "\(words)")
     #expect(row.isUncertain || tally.duplicates == 0, "\(words)")
     #expect(try Totals(agent.errors).delivered == Self.count, "\(words)")
-    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    #expect(box.queued + box.names(in: "failed") == [])
   }
   private static func command(
     _ identity: Identity, _ port: Int, _ settings: [String] = [], in box: Box

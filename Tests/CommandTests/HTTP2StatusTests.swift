@@ -69,6 +69,6 @@ import Testing
       .output
     #expect(metrics.contains("tinypush_configuration_refused 1\n"))
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == ["many.ndjson"])
+    #expect(box.queued == ["many.ndjson"])
   }
 }

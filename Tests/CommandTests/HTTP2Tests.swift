@@ -26,7 +26,7 @@ import Testing
     #expect(headers["apns-topic"] == "com.example.tinypush")
     #expect(headers["apns-push-type"] == "alert")
     #expect((headers["authorization"] != nil) == (identity == .token))
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == [])
   }
 
@@ -60,7 +60,7 @@ import Testing
     try box.drop(Self.lines(100), as: "many.ndjson")
     let run = try box.deliver(gateway, .certificate, ["answer-timeout=2s"])
     #expect(run.status == 0, "\(run.errors)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == [])
     let accepted = try gateway.requests().filter { $0["accepted"] as? Bool == true }
     var ids: [String: Set<String>] = [:]
@@ -105,7 +105,7 @@ import Testing
       "the gateway rejects token 00000000... as invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
     try agent.line("tinypush token register \(token(2)) (tinypush queue show fourth)", in: .errors)
     try box.drop(line(2, "fifth"), as: "fifth")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     try wait(for: "the page") { try status()["suppressed"] as? Int == 1 }
     try #expect(status()["tokens_suppressed"] as? Int == 1)
     try #expect(status()["last_suppressed"] as? String == words)
@@ -127,7 +127,7 @@ import Testing
     let run = try box.deliver(gateway)
     #expect(run.status == 65, "\(run.errors)")
     #expect(Set(try gateway.alerts()) == ["Alert 1", "Alert 5"])
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == ["n2", "n4"])
     #expect(try box.failures("n2").first?["status"] as? Int == 400)
     #expect(
@@ -152,7 +152,7 @@ import Testing
     let run = try box.deliver(gateway)
     #expect(run.status == 78)
     #expect(run.errors.contains("the service refuses the configuration"))
-    #expect(box.names(in: "new").count == 5)
+    #expect(box.queued.count == 5)
     #expect(box.names(in: "failed") == [])
   }
 
@@ -179,7 +179,7 @@ import Testing
     let agent = try box.agent(gateway)
     try gateway.accepts("Tank low")
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test(arguments: [("1s", "11000000"), ("10m", "30000000")])
@@ -198,7 +198,7 @@ import Testing
     let stopping = try manager.receives("STOPPING=1\n")
     #expect(stopping.hasSuffix("\nEXTEND_TIMEOUT_USEC=" + microseconds))
     #expect(try agent.wait() == 0)
-    #expect(box.names(in: "new") == ["one"])
+    #expect(box.queued == ["one"])
   }
 
   /// Attacks at which the agent must close the connection.
@@ -244,7 +244,7 @@ import Testing
     let status = try String(contentsOfFile: "/proc/\(agent.id)/status", encoding: .utf8)
     let peak = try #require(status.firstMatch(of: /VmHWM:\s*(\d+) kB/))
     #expect(try number(peak.1) < Self.memoryMax, "\(attack): \(peak.1) kB")
-    #expect(box.names(in: "new") == ["n1", "n2", "n3"])
+    #expect(box.queued == ["n1", "n2", "n3"])
     #expect(box.names(in: "failed") == [])
     hostile.child.kill()
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--port", "\(hostile.port)"])
@@ -254,7 +254,7 @@ import Testing
       try Set(gateway.alerts()) == ["Alert 1", "Alert 2", "Alert 3"]
     }
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == [])
   }
 

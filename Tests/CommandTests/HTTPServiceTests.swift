@@ -60,7 +60,7 @@ import Testing
     for key in ["code", "message", "line", "column", "end_column", "offset"] {
       #expect(answer.members[key] as? NSObject == finding[key] as? NSObject, "\(key)")
     }
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test(arguments: [
@@ -95,7 +95,7 @@ import Testing
     let answer = try service.request(target, Array(options.dropLast()) + ["--path-as-is"])
     #expect(answer.status == status)
     #expect(answer.code == code)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try service.child.line("refused a request: \(status) \(code)", in: .errors)
   }
 
@@ -136,7 +136,7 @@ import Testing
       "/family", options + ["--data-binary", "@-"], input: String(repeating: "x", count: 1_200_000))
     #expect(answer.status == 413)
     #expect(answer.code == "request-too-large")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     let text = try service.request(
       "/family", options + ["--data-binary", "@-"], input: String(repeating: "x", count: 70_000))
     #expect(text.status == 202)
@@ -241,7 +241,7 @@ import Testing
     #expect(full.status == 503)
     #expect(full.body.contains("\r\nRetry-After: 60\r\n"))
     #expect(full.body.contains(#""code":"disk-full""#))
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "tmp") == [])
     disk.makeRoom()
     #expect(try service.request("/family", "--data", "x").status == 202)
@@ -283,7 +283,7 @@ import Testing
     let slow = try connect(20, sending: bytes, to: service, in: box)
     #expect(try service.request("/family", "--data", "x").status == 202)
     try slow.line("answer")
-    #expect(box.names(in: "new").count == 1)
+    #expect(box.queued.count == 1)
   }
 
   @Test func `a request that SIGTERM cuts off is not answered and leaves nothing`() throws {
@@ -295,7 +295,7 @@ import Testing
       in: box)
     #expect(try service.child.terminate() == 0)
     try child.line("answer b''")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "tmp") == [])
   }
 

@@ -25,7 +25,7 @@ import Testing
     #expect(try terminal.wait() == 0, "\(terminal.output)")
     #expect(terminal.output.contains("connected to localhost"))
     // The sent notification has been confirmed.
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(try box.tinypush("status", "-o", page).status == 69)
   }
 

@@ -54,7 +54,7 @@ import Testing
     #expect(sent.status == 64)
     #expect(sent.errors.hasPrefix("tinypush send: " + row.words), "\(sent.errors)")
     #expect(sent.output == "")
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
   }
 
   @Test(arguments: [
@@ -72,8 +72,8 @@ import Testing
     defer { box.end() }
     try box.write("Hello {", to: "other.txt")
     let sender = try box.start(box.sending(["--token", token(1)] + arguments))
-    try wait(for: "a file in new/; \(sender.errors)") { !box.names(in: "new").isEmpty }
-    let queued = try objects(box.text("spool/new/" + box.names(in: "new").at(0))).at(0)
+    try wait(for: "a file in new/; \(sender.errors)") { !box.queued.isEmpty }
+    let queued = try objects(box.text("spool/new/" + box.queued.at(0))).at(0)
     let payload = try #require(queued["payload"] as? [String: Any])
     #expect(try payload["aps"] as? NSDictionary == objects(aps).at(0) as NSDictionary)
   }
@@ -90,7 +90,7 @@ import Testing
         Build.command(Build.host) + options + ["send", "hi", "--token", token(1)])
       #expect(sent.status == 0, "\(options): \(sent.errors)")
     }
-    #expect(box.names(in: "new").count == 6)
+    #expect(box.queued.count == 6)
     let after = try box.tinypush(
       "-o", "spool=/nowhere", "send", "hi", "--token", token(1), "-o", "spool=\(box.spool)")
     #expect(after.status == 0, "the later option counts: \(after.errors)")

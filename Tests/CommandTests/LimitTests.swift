@@ -27,7 +27,7 @@ import Testing
     let agent = try box.agent(
       gateway, .certificate, settings(box, "limit=5/10m"), environment: clocks.environment)
     try wait(for: "the others to be recorded") { box.names(in: "failed").count == 95 }
-    try wait(for: "the spool to be empty") { box.names(in: "new") == [] }
+    try wait(for: "the spool to be empty") { box.queued == [] }
     #expect(try gateway.alerts() == (101...105).map { "Alert \($0)" })
     #expect(box.names(in: "failed") == (106...200).map { "\($0)" })
     let failure = try #require(try box.failures("106").first)
@@ -68,7 +68,7 @@ import Testing
     #expect(said.count { $0.contains("more than 5 alerts in 10 min") } == 1, "\(said)")
     #expect(said.count { $0.contains("one summary stands for 95 alerts") } == 1, "\(said)")
     #expect(said.allSatisfy { !$0.contains("alerts") || $0.contains("00000000...") }, "\(said)")
-    #expect(box.names(in: "new") + box.names(in: "later") == [])
+    #expect(box.queued + box.names(in: "later") == [])
   }
 
   @Test func `an agent that stops keeps the summary in later/, and the next agent sends it`() throws
@@ -135,7 +135,7 @@ import Testing
         box.names(in: "later").map { $0.hasSuffix(".\(name)") } == [true]
       }
     }
-    try wait(for: "the spool to be empty") { box.names(in: "new") == [] }
+    try wait(for: "the spool to be empty") { box.queued == [] }
     #expect(try box.names(in: "later").at(0).hasPrefix("\(now + 600)."))
     // Token 2 gets the alert at once, token 1 later.
     try box.drop(
@@ -157,7 +157,7 @@ import Testing
     let tokens: [String] = try gateway.requests().map { try $0.member("token") }
     #expect(tokens == [token(1), token(2), token(1), token(1)])
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "failed") + box.names(in: "later") + box.names(in: "new") == [])
+    #expect(box.names(in: "failed") + box.names(in: "later") + box.queued == [])
   }
 
   @Test func `a token gets the same notification once within again-after`() throws {
@@ -172,7 +172,7 @@ import Testing
         Build.command(Build.host) + ["send", "-o", "spool=\(box.spool)", "--again-after", "30m"]
           + words)
       #expect(sent.status == 0, "\(sent.errors)")
-      try wait(for: "the spool to be empty") { box.names(in: "new") == [] }
+      try wait(for: "the spool to be empty") { box.queued == [] }
     }
     for _ in 1...3 { try send("Door open", "--token", token(1), "--token", token(2)) }
     try send("Door shut", "--token", token(1))

@@ -56,7 +56,7 @@ import Testing
         "warning: refused to 00000000 not delivered: the gateway refused it: invalid token;"),
       "\(refusal)")
     try gateway.accepts("sound")
-    try clocks.pass(3601, for: agent, and: gateway.child) { box.names(in: "new").isEmpty }
+    try clocks.pass(3601, for: agent, and: gateway.child) { box.queued.isEmpty }
     gateway.child.kill()
     try #expect(said(" ended: ").hasPrefix("notice: connection to \(address) ended: "))
     // The gateway may just be ending: then the connection may fail in another way than a refusal.
@@ -109,10 +109,10 @@ import Testing
     #expect(agent.errors.count(of: "cannot connect") == 1)
   }
 
-  @Test func `a hundred mistakes and refusals are a few log lines with their count`() throws {
+  @Test func `many mistakes and refusals are a few log lines with their count`() throws {
     let box = try Box()
     defer { box.end() }
-    let refused = 1...40
+    let refused = 1...4
     let gateway = try Gateway(
       in: box, refused.flatMap { ["--reject", token($0) + "=5"] })
     for number in 1...100 { try box.drop("{\"tokn\": \(number)}\n", as: "b\(number)") }
@@ -124,7 +124,7 @@ import Testing
     #expect(agent.errors.contains(" (99 more times in "))
     let refusal = "not delivered: the gateway refused it: invalid token size"
     #expect(agent.errors.count(of: refusal) == 2, "\(agent.errors)")
-    #expect(agent.errors.contains(" (39 more times in "))
+    #expect(agent.errors.contains(" (3 more times in "))
   }
 
   @Test func `the log reports that new/ is missing and that new/ is back`() throws {

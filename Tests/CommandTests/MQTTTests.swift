@@ -56,7 +56,7 @@ import Testing
     let aps = (first["payload"] as? [String: [String: Any]])?["aps"]
     #expect(aps?["alert"] as? [String: String] == ["title": "Leak", "body": #"bath: "wet""#])
     #expect(try box.notifications().at(1)["to"] as? String == "guests")
-    for name in box.names(in: "new") {
+    for name in box.queued {
       #expect(try box.tinypush("check", "\(box.spool)/new/\(name)").status == 0)
     }
   }
@@ -311,13 +311,13 @@ import Testing
     let (kills, messages) = (50, 100)
     for round in 0..<kills {
       try broker.publish("alerts/1", lines: (1...messages).map { "\(round * messages + $0)" })
-      let known = box.names(in: "new").count
+      let known = box.queued.count
       let bridge = try box.bridge()
       // The messages may come before the broker has taken the subscription, and so may the end.
       try bridge.line("connected to the broker", in: .errors)
       // Half of the kills come around the acknowledgement, and the others anywhere.
       if Bool.random(using: &random) {
-        try wait(for: "a file") { box.names(in: "new").count > known || bridge.hasEnded }
+        try wait(for: "a file") { box.queued.count > known || bridge.hasEnded }
       } else {
         usleep(.random(in: 0...5000, using: &random))
       }

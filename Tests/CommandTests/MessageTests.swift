@@ -17,7 +17,7 @@ import Testing
     for number in 1...3 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
     try box.drop("{}", as: "4")
     try gateway.accepts("alert 3")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     func counters() throws -> [String: Any] {
       try objects(box.tinypush("status", "--json", "-o", page).output).first ?? [:]
     }

@@ -54,7 +54,7 @@ import Testing
     Row("status --jason", 64, "did you mean --json?"),
     Row("sandbox --prt 1", 64, "did you mean --port?"),
     Row("sandbox --port 70000", 64, "--port", "0 to 65535"),
-    Row("sandbox --invalid 12", 64, "--invalid", "64 hex digits"),
+    Row("sandbox --invalid 123", 64, "--invalid", "hex digits"),
     Row(
       "run --config nowhere.conf", 66, "nowhere.conf: No such file or directory", "--config FILE"),
     Row("run --config /", 78, "/: Is a directory: ", "--config FILE"),
@@ -363,7 +363,7 @@ import Testing
         + box.settings(gateway.port, ["key=" + key]))
     #expect(agent.status == 65, "\(agent.errors)")
     try #expect(gateway.alerts(in: box) == ["one", "three"])
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "failed") == ["2-locked", "2-locked.unread"])
     let reason = try box.failures("2-locked").first?["reason"] as? String
     #expect(reason?.contains("make it readable") == true)

@@ -141,7 +141,7 @@ extension Box {
 
   /// The notifications in `new/`, in the order of their files.
   func notifications() throws -> [[String: Any]] {
-    try names(in: "new").flatMap { try objects(text("spool/new/\($0)")) }
+    try queued.flatMap { try objects(text("spool/new/\($0)")) }
   }
 
   /// The texts of the alerts in `new/`.

@@ -81,7 +81,7 @@ import Testing
       isEnded = agent.status == 128 + SIGKILL
       #expect(isEnded || agent.status == 65, "call \(call): \(agent.errors)")
       _ = try box.deliver(gateway)
-      #expect(box.names(in: "new") == [], "call \(call)")
+      #expect(box.queued == [], "call \(call)")
       let tokens = try box.failures("2-refused").map { $0["token"] as? String }
       #expect(tokens.first == token(7), "call \(call)")
     }

@@ -18,7 +18,7 @@ import Testing
     #expect(sent.errors == "")
     let many = try box.send(["-", "--wait=1h"], input: (2...500).map { line($0) }.joined())
     #expect(many.status == 0, "\(many.errors)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "tmp") == [])
     #expect(try agent.terminate() == 0)
     try gateway.readsAll(from: agent)
@@ -90,7 +90,7 @@ import Testing
     let some = try box.send(["x", "--token", Self.one, "--wait=1s"])
     #expect(some.status == 75)
     #expect(some.errors == words + "\n")
-    #expect(box.names(in: "new").count == 2)
+    #expect(box.queued.count == 2)
   }
 
   // MARK: - With the test in the place of the agent
@@ -318,6 +318,6 @@ import Testing
       let sent = try box.run(member(box, groups: "--groups=65534", arguments))
       #expect(sent.status == 0, "\(sent.errors)")
     }
-    #expect(box.names(in: "new").count == 3)
+    #expect(box.queued.count == 3)
   }
 }

@@ -32,7 +32,7 @@ import Testing
     #expect(status == 0, "\(producers.errors)\(producers.output)")
     let made = try JSONDecoder().decode(Made.self, from: Data(producers.output.utf8))
     #expect(made.failures == [])
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
     let tally = try Tally(gateway.record, count: made.made, in: box)
@@ -69,7 +69,7 @@ import Testing
       ? box.agent(gateway, ["settle=300ms", "rescan=5s"])
       : box.startAsPackaged(gateway, ["settle=300ms", "rescan=5s"])
     try agent.line("connected to", in: .errors)
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
     let tally = try Tally(gateway.record, count: made.made, in: box)
@@ -87,7 +87,7 @@ import Testing
       try writeFile(line(1, "Alarm"), to: box.spool + "/new/alarm")
       try wait(for: "alarm \(number)") { try gateway.alerts(in: box).count == number }
     }
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["Alarm", "Alarm", "Alarm"])
   }

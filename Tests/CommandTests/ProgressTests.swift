@@ -21,7 +21,7 @@ import Testing
     #expect(before < count)
 
     let second = try box.agent(gateway, ["settle=500ms"])
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try second.terminate() == 0)
     #expect(Record(in: box) == nil, "the record stays although the file is delivered")
     try gateway.readsAll()
@@ -56,7 +56,7 @@ import Testing
     let tally = try Tally(gateway.record, count: count, in: box)
     #expect(tally.accepted == (harm == .none ? count - 400 : count))
     #expect(tally.duplicates == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   private func place(_ bytes: Data, _ harm: Harm, in box: Box) throws {

@@ -208,7 +208,7 @@ struct ConnectProxy {
     let said = "the proxy localhost:\(proxy.port) \(words). \(row.advice)"
     #expect(done.errors.contains(said), "\(done.errors)")
     #expect(!done.errors.contains("Secret"))
-    #expect(box.names(in: "new") == ["1"])
+    #expect(box.queued == ["1"])
 
     let asked = try box.run(
       Build.command(Build.host) + ["feedback"]

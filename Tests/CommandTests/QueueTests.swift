@@ -240,7 +240,7 @@ import Testing
     let dropped = try traced(box, "queue", "drop", "--all")
     #expect(dropped.status == 0)
     #expect(try peak(dropped) < 8192)
-    #expect(box.names(in: "new").count == 0)
+    #expect(box.queued.count == 0)
   }
 
   // MARK: - show
@@ -300,9 +300,9 @@ import Testing
     #expect(listed.output.contains(#"a\x0a\x1bb"#))
     let dropped = try queue(box, "drop", "-", input: "a\\x0a\\x1bb\n\nspaces in it \n")
     #expect(dropped.status == 0, "\(dropped.errors)")
-    #expect(box.names(in: "new") == ["c\nd"])
+    #expect(box.queued == ["c\nd"])
     #expect(try queue(box, "drop", "--null", "-", input: "c\nd\0").status == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test(arguments: [
@@ -317,7 +317,7 @@ import Testing
       Build.command(Build.host) + ["queue"] + arguments + settings(box))
     #expect(said.status == 64)
     #expect(said.errors.hasPrefix("tinypush queue: "))
-    #expect(box.names(in: "new") == ["a"])
+    #expect(box.queued == ["a"])
   }
 
   @Test func `queue names a spool that does not exist`() throws {
@@ -343,10 +343,10 @@ import Testing
     let some = try queue(box, "drop", "b", "none", "--json")
     #expect(some.status == 66)
     try #expect(objects(some.output).map { $0["name"] as? String } == ["b"])
-    #expect(box.names(in: "new") == ["a", "c"])
+    #expect(box.queued == ["a", "c"])
     try box.drop(line(1), as: "d.part")
     #expect(try queue(box, "drop", "--all").status == 0)
-    #expect(box.names(in: "new") == ["d.part"])
+    #expect(box.queued == ["d.part"])
   }
 
   @Test func `queue drop warns that a running agent may still deliver the file`() throws {
@@ -363,7 +363,7 @@ import Testing
     #expect(dropped.errors.contains("an agent is running"))
     agent.signal(SIGCONT)
     try box.drop(line(3, "third"), as: "c")
-    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.queued.isEmpty }
     try gateway.accepts("third")
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["first", "third"])
@@ -384,7 +384,7 @@ import Testing
     let members =
       #""to":["family","nobody"],"localized":{"fr":"Cuve vide","en":"Tank low"},"ttl":600,\#(delivery)"#
     try box.drop(
-      notification("x", members) + "\n" + notification("y", #""token":"12""#), as: "1")
+      notification("x", members) + "\n" + notification("y", #""token":"123""#), as: "1")
     let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
     let refused = try box.deliver(refusing, lists)
     #expect(refused.status == 65, "\(refused.errors)")
@@ -397,7 +397,7 @@ import Testing
     #expect(first.output.contains("recipients file nobody: No such file"))
     #expect(box.names(in: "failed") == ["1"])
     #expect(try box.failures("1").count == 3)
-    for name in box.names(in: "new") {
+    for name in box.queued {
       let text = try String(contentsOfFile: "\(box.spool)/new/\(name)", encoding: .utf8)
       #expect(text.contains(delivery), "\(text)")
     }
@@ -459,7 +459,7 @@ import Testing
     let text =
       isOld
       ? notifications.map { refusalBefore($0, #""offset":0,"line":7"#) }.joined()
-      : kind == "one stays" ? good + refusal(notification("bad", #""token":"12""#)) : good
+      : kind == "one stays" ? good + refusal(notification("bad", #""token":"123""#)) : good
     let alerts = (1...3).map { "good \($0)" } + (kind == "one stays" ? ["bad"] : [])
     let status: Int32 = kind == "one stays" ? 65 : 0
     func fill() throws {
@@ -472,7 +472,7 @@ import Testing
     let inode = try inode("\(box.spool)/failed/a")
     let whole = try traced(box, "--kill-at", "1000000", "queue", "retry", "--all")
     #expect(whole.status == status)
-    let name = try #require(box.names(in: "new").first)
+    let name = try #require(box.queued.first)
     // A file that is sent again unchanged is only renamed.
     #expect(try (inode == self.inode("\(box.spool)/new/\(name)")) == (kind == "all of it goes"))
     // The first half of the calls only reads.
@@ -510,7 +510,7 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=7"])
     try box.drop(
-      line(2, "refused") + #"{"token":"12","payload":{"aps":{"alert":"wrong"}}}"# + "\n{bad\n",
+      line(2, "refused") + #"{"token":"123","payload":{"aps":{"alert":"wrong"}}}"# + "\n{bad\n",
       as: "a")
     #expect(try box.deliver(gateway).status == 65)
     let before = try objects(box.text("spool/failed/a"))
@@ -529,7 +529,7 @@ import Testing
     let retried = try queue(box, "retry", "b")
     #expect(retried.status == 65)
     #expect(retried.output.contains("b: 1 sent again as b."), "\(retried.output)")
-    #expect(retried.output.contains("this one has 2 characters"), "\(retried.output)")
+    #expect(retried.output.contains("this one has 3 characters"), "\(retried.output)")
     #expect(retried.output.contains("the line has no notification"), "\(retried.output)")
     #expect(try box.deliver(accepting).status == 0)
     try #expect(accepting.alerts(in: box) == ["refused"])
@@ -624,7 +624,7 @@ import Testing
     #expect(retried.output.contains("b.original: 1 sent again"), "\(retried.output)")
     #expect(
       box.names(in: "failed") == ["a.0123456789abcdef", "a.0123456789abcdef.original"])
-    #expect(box.names(in: "new").count == 1)
+    #expect(box.queued.count == 1)
   }
 
   @Test func `refusals during a queue retry are not lost`() throws {
@@ -646,7 +646,7 @@ import Testing
     }
     // The answer to the barrier of a stop decides about the last one.
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     refused = texts(box, "failed").values.joined()
     for number in 1...count {
       #expect(refused.count(of: "\"refused \(number)\"") == 1, "\(number)")

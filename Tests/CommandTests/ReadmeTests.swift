@@ -261,7 +261,7 @@ import Testing
     ])
     try #require(sent.status == 0, "\(sent.errors)")
     try wait(for: "both alerts") { try box.notifications().count == 2 }
-    let texts = box.names(in: "new").map { box.text("spool/new/" + $0) }.joined()
+    let texts = box.queued.map { box.text("spool/new/" + $0) }.joined()
     for text in ["Water at cellar", "Tank low", "Cellar"] { #expect(texts.contains(text)) }
   }
 

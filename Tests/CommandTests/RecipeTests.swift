@@ -451,7 +451,7 @@ import Testing
       let sent = try box.run(["sh", script, text])
       #expect(sent.status == 0, "\(sent.errors)")
     }
-    let alerts = try box.names(in: "new").sorted().map { name in
+    let alerts = try box.queued.sorted().map { name in
       let notification = try #require(objects(box.text("spool/new/" + name)).first)
       #expect((notification["collapse-id"] as? String)?.count == 36)
       let aps = (notification["payload"] as? [String: Any])?["aps"] as? [String: Any]

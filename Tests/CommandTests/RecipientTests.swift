@@ -86,7 +86,9 @@ import Testing
     #expect(listed.output.split(separator: "\n").count == 2000)
     let errors = listed.errors.split(separator: "\n")
     #expect(errors.count == 2)
-    #expect(try errors.at(0).hasPrefix("tinypush recipient: family:2000: a device token has 64"))
+    #expect(
+      try errors.at(0).hasPrefix(
+        "tinypush recipient: family:2000: a device token has an even number"))
     #expect(try errors.at(1).hasPrefix("tinypush recipient: family:2001: longer than 1024 bytes"))
   }
 
@@ -174,8 +176,12 @@ import Testing
       (["add", token(1), token(1)], "is not a device token: unexpected name 000"),
       (["add", "", token(1)], "the name of a recipients file has"),
       (["add", "a\u{1B}[2J", token(1)], #"unexpected name a\x1b[2J"#),
-      (["add", "family", "zz"], "64 hexadecimal digits, not zz"),
-      (["add", "family", token(1) + "0"], "64 hexadecimal digits"),
+      (["add", "family", "zz"], "at most 200, not zz"),
+      (["add", "family", token(1) + "0"], "an even number of hexadecimal digits"),
+      (
+        ["add", "family", token(1) + "00", "-o", "protocol=binary"],
+        "over the binary protocol a device token has 64 hex digits"
+      ),
       (["add", "family", "-"], "give the device token itself"),
       (["add", "family", token(1), token(2)], "one device token at a time"),
       (["add", "family"], "give the name of a recipients file and a device token"),

@@ -69,7 +69,7 @@ import Testing
       try gateway.events("closed").contains { $0["connection"] as? Int == 1 }
     }
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(try gateway.requests().count == 3, "nothing was sent twice")
   }
 
@@ -105,7 +105,7 @@ import Testing
     for _ in 1...3 {
       let run = try box.deliver(gateway, .token, environment: clock.clocks.environment)
       #expect(run.status == 78, "\(run.errors)")
-      #expect(box.names(in: "new") == ["n1"])
+      #expect(box.queued == ["n1"])
       try clock.advance(minutes: 6)
     }
     try clock.advance(minutes: 3)

@@ -63,7 +63,7 @@ import Testing
     case failed
     /// The agent suppresses the token.
     case gone
-    /// The notification stays in new/.
+    /// The notification stays in the spool.
     case kept
   }
 
@@ -72,7 +72,7 @@ import Testing
     ("BadExpirationDate", 400, .failed), ("BadMessageId", 400, .failed),
     ("BadPriority", 400, .failed), ("BadTopic", 400, .kept),
     ("DeviceTokenNotForTopic", 400, .failed), ("DuplicateHeaders", 400, .failed),
-    ("IdleTimeout", 400, .failed), ("InvalidPushType", 400, .failed),
+    ("IdleTimeout", 400, .again), ("InvalidPushType", 400, .failed),
     ("MissingDeviceToken", 400, .failed), ("MissingTopic", 400, .kept),
     ("PayloadEmpty", 400, .failed), ("TopicDisallowed", 400, .kept),
     ("BadCertificate", 403, .kept), ("BadCertificateEnvironment", 403, .kept),
@@ -101,7 +101,7 @@ import Testing
     #expect(refused.first?["reason"] as? String == reason)
     #expect(refused.first?["status"] as? Int == status)
     let delivered = try sandbox.events("delivered").count
-    let isKept = try left(box, in: "new").count == 1
+    let isKept = try left(box, in: "new").count + left(box, in: "taken").count == 1
     let isFailed = try left(box, in: "failed").count == 1
     let phone = String(
       try #require(box.text("sandbox/recipients/default").split(separator: "\n").last))
@@ -112,6 +112,91 @@ import Testing
     #expect(found == outcome, "\(agent.errors)")
     #expect(
       agent.status == (outcome == .kept ? 78 : outcome == .failed ? 65 : 0), "\(agent.errors)")
+  }
+
+  @Test func `tokens of all lengths reach their devices, and a 410 suppresses a long one`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let sizes = [1, 40, 48, 54, 80, 100]
+    let tokens = sizes.map { String(repeating: "c5", count: $0) }
+    for (size, token) in zip(sizes, tokens) {
+      let added = try sandbox.device(box, "add", "pad\(size)", "--token", token)
+      #expect(added.status == 0 && added.output == token + "\n", "\(added.errors)")
+    }
+    func send(_ text: String, _ tokens: [String]) throws {
+      let options = tokens.flatMap { ["--token", $0] } + ["--config", sandbox.http2Config]
+      let sent = try box.run(Build.command(Build.host) + ["send", text] + options)
+      #expect(sent.status == 0, "\(sent.errors)")
+      let agent = try deliver(box, sandbox)
+      #expect(agent.status == 0, "\(agent.errors)")
+    }
+    func devices(_ text: String) throws -> [String] {
+      try sandbox.events("delivered").filter { $0["text"] as? String == text }.compactMap {
+        $0["device"] as? String
+      }
+    }
+    try send("first", tokens.map { $0.uppercased() })
+    let all = sizes.map { "pad\($0)" }
+    try wait(for: "the devices to show it") { try devices("first").sorted() == all.sorted() }
+
+    // The app is gone from the device with a token of 80 bytes.
+    let long = tokens[4]
+    try sandbox.device(box, "uninstall", "pad80")
+    try send("second", [long, tokens[5]])
+    try send("third", [long, tokens[5]])
+    try wait(for: "the other device") { try devices("third") == ["pad100"] }
+    let refused = try sandbox.events("refused")
+    #expect(refused.map { $0["reason"] as? String } == ["Unregistered"], "asked once")
+    #expect(refused.first?["token"] as? String == long)
+    let digest = try box.run([
+      "python3", "-c",
+      "import hashlib; print(hashlib.sha256(bytes.fromhex('\(long)')).hexdigest())",
+    ])
+    func token(_ words: String...) throws -> String {
+      try box.run(
+        Build.command(Build.host) + ["token"] + words + ["--config", sandbox.http2Config]
+      ).output
+    }
+    try #expect(token("list").hasSuffix(" \(digest.output.dropLast())  gone\n"))
+    let trace = try box.tinypush(
+      "trace", long, "--log", "/dev/null", "--config", sandbox.http2Config)
+    #expect(trace.output.contains("token     \(long): suppressed, gone since "), "\(trace.output)")
+    let warned = try box.tinypush("send", "x", "--token", long, "--config", sandbox.http2Config)
+    #expect(warned.errors.contains("token \(long) has been suppressed since "), "\(warned.errors)")
+
+    // The app registers again, and keeps its token, over a restart of the sandbox as well.
+    try sandbox.device(box, "reregister", "pad80")
+    try #expect(token("register", long).hasSuffix("  is sent to again\n"))
+    #expect(try sandbox.child.terminate() == 0)
+    let second = try Sandbox(in: box, hasDevices: true)
+    let listed = try objects(second.device(box, "list", "--json").output)
+    let kept = listed.compactMap { $0["token"] as? String }
+    #expect(Set(tokens).isSubset(of: kept))
+    #expect(try second.device(box, "add", "pad", "--token", long).status == 64)
+    #expect(try second.device(box, "add", "pad", "--token", "c5c").status == 64)
+    #expect(try second.child.terminate() == 0)
+  }
+
+  @Test func `a token of 80 bytes is refused before it is sent over the binary protocol`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let long = String(repeating: "c5", count: 80)
+    let sent = try box.tinypush("send", "x", "--token", long, "--config", sandbox.config)
+    #expect(sent.status == 65)
+    let words = "over the binary protocol a device token has 64 hex digits"
+    #expect(sent.errors.contains(words), "\(sent.errors)")
+    try box.write("\(long)\n", to: "sandbox/recipients/long")
+    try box.write(
+      #"{"to": ["long", "default"], "payload": {"aps": {"alert": "x"}}}"#,
+      to: "sandbox/spool/new/name")
+    let agent = try box.tinypush("run", "--once", "--config", sandbox.config)
+    #expect(agent.status == 65, "\(agent.errors)")
+    #expect(box.text("sandbox/spool/failed/name").contains(words))
+    try wait(for: "the other recipient") { try sandbox.events("delivered").count == 1 }
+    try #expect(sandbox.events("refused").filter { $0["token"] as? String == long }.count == 0)
+    #expect(try sandbox.child.terminate() == 0)
   }
 
   @Test func `the agent stops sending to a token after a 410 until the app registers again`() throws

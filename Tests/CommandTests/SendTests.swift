@@ -114,7 +114,7 @@ import Testing
     let sent = try box.send(row.arguments, input: row.input)
     #expect(sent.status == 0, "\(sent.errors)")
     #expect(sent.errors == "")
-    let names = box.names(in: "new")
+    let names = box.queued
     try #require(names.count == 1)
     let name = try names.at(0)
     #expect(sent.output == name + "\n")
@@ -133,7 +133,7 @@ import Testing
     let sent = try box.send(["x", "--token", Self.one, "--quiet"])
     #expect(sent.status == 0)
     #expect(sent.output + sent.errors == "")
-    #expect(box.names(in: "new").count == 1)
+    #expect(box.queued.count == 1)
   }
 
   @Test func `send --dry-run prints the notification and queues nothing`() throws {
@@ -142,9 +142,9 @@ import Testing
     let words = ["Tank low", "--token", Self.one, "--title", "Cellar", "--data", "level:=42"]
     let sent = try box.send(words + ["--dry-run", "--wait=60s"])
     #expect(sent.status == 0, "\(sent.errors)")
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
     _ = try box.send(words)
-    #expect(try sent.output == box.text("spool/new/" + box.names(in: "new").at(0)))
+    #expect(try sent.output == box.text("spool/new/" + box.queued.at(0)))
     let refused = try box.send(["x", "--token", "1", "--dry-run"])
     #expect(refused.status == 65)
     // --dry-run needs no spool.
@@ -164,7 +164,7 @@ import Testing
     }
     #expect(try send(environment: config).status == 0)
     #expect(try send("--config", config, environment: "/nowhere").status == 0)
-    #expect(box.names(in: "new").count == 2)
+    #expect(box.queued.count == 2)
     let missing = try send("-o", "spool=\(box.spool)", environment: "/nowhere")
     #expect(missing.status == 66)
     #expect(missing.errors.hasPrefix("tinypush send: /nowhere: No such file or directory"))
@@ -181,7 +181,7 @@ import Testing
     ])
     let after = Int(Date().timeIntervalSince1970)
     #expect(sent.status == 0, "\(sent.errors)")
-    let queued = try objects(box.text("spool/new/" + box.names(in: "new").at(0))).at(0)
+    let queued = try objects(box.text("spool/new/" + box.queued.at(0))).at(0)
     for (key, seconds) in [("not-before", 7200), ("expiration", 86_400), ("registered", 0)] {
       let date = try #require(queued[key] as? Int)
       #expect((before + seconds...after + seconds).contains(date), "\(key)")
@@ -232,7 +232,7 @@ import Testing
     Sending(
       "x", "--token", "abc", "--token", one, status: 65,
       gives: """
-        tinypush send: a device token has 64 hex digits; this one has 3 characters
+        tinypush send: a device token has an even number of hex digits, from 2 to 200; this one has 3 characters
           {"tokens":["abc","0000000000000000000000000000000000000000000000000000000000…
                       ^~~
 
@@ -392,7 +392,7 @@ import Testing
       #expect(errors.contains(row.result), "\(errors)")
     }
     #expect(sent.output == "")
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
   }
 
   @Test func `the help of send fits 80 columns`() throws {
@@ -411,10 +411,10 @@ import Testing
     let input = line(1, "first") + " \n" + bare + line(2, "second") + line(3, "third").dropLast()
     let sent = try box.send(["-"], input: input)
     #expect(sent.status == 0, "\(sent.errors)")
-    let name = try box.names(in: "new").at(0)
+    let name = try box.queued.at(0)
     #expect(sent.output == name + "\n")
     #expect(box.text("spool/new/\(name)") == input)
-    #expect(box.names(in: "new").count == 1)
+    #expect(box.queued.count == 1)
     #expect(box.names(in: "tmp") == [])
     try box.write(token(4) + "\n", to: "recipients/default")
     let gateway = try Gateway(in: box)
@@ -439,7 +439,7 @@ import Testing
 
         """)
     #expect(sent.output == "")
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
   }
 
   @Test func `send - shows 20 of many wrong notifications and counts them all`() throws {
@@ -452,7 +452,7 @@ import Testing
     #expect(
       sent.errors.hasSuffix(
         "tinypush send: nothing was queued: 2000 of 2000 notifications would be refused\n"))
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
   }
 
   @Test func `send - queues nothing if standard input cannot be read`() throws {
@@ -466,7 +466,7 @@ import Testing
     #expect(
       sent.errors
         == "tinypush send: nothing was queued: cannot read standard input: Is a directory\n")
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
   }
 
   @Test func `send - uses the same memory for any number of notifications`() throws {
@@ -487,7 +487,7 @@ import Testing
     let peak = try peakKB(sender)
     for _ in 2...100 { try writer.write(contentsOf: first) }
     #expect(try peakKB(sender) - peak <= 64, "for 7 MB of input")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try writer.close()
     #expect(try sender.wait() == 0, "\(sender.errors)")
     let name = sender.output.trimmingCharacters(in: .newlines)
@@ -523,11 +523,11 @@ import Testing
     let writer = try pipe.open()
     // More than a pipe holds, so `send` has read some of it.
     try writer.write(contentsOf: Data(String(repeating: line(1), count: 2000).utf8))
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "tmp").count == (keeping == .named ? 1 : 0))
     sender.signal(signal)
     #expect(try sender.wait() == 128 + signal)
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
     #expect(sender.output + sender.errors == "")
     try writer.close()
   }
@@ -540,7 +540,7 @@ import Testing
     let writer = try pipe.open()
     try writer.write(contentsOf: Data(String(repeating: line(1), count: 2000).utf8))
     sender.kill()
-    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(box.queued + box.names(in: "tmp") == [])
     try writer.close()
   }
 
@@ -549,7 +549,7 @@ import Testing
     defer { box.end() }
     let sent = try box.run(Self.withoutProc(box.sending(["x", "--token", Self.one])))
     #expect(sent.status == 0, "\(sent.errors)")
-    #expect(try sent.output == box.names(in: "new").at(0) + "\n")
+    #expect(try sent.output == box.queued.at(0) + "\n")
     #expect(box.names(in: "tmp") == [])
   }
 
@@ -579,7 +579,7 @@ import Testing
 
         """)
     #expect(sent.output == "")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     #expect(box.names(in: "tmp") == before)
     disk.makeRoom()
     #expect(try box.send(arguments, input: line(1)).status == 0)

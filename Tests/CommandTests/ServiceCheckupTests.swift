@@ -43,7 +43,8 @@ import Testing
       status: 78),
     Row(
       answer: "403:ExpiredProviderToken", state: "error",
-      message: "status 403, expired provider token", advice: "check this machine's clock",
+      message: "status 403, expired provider token",
+      advice: "check this machine's clock: by it the provider token is new",
       status: 78),
     Row(
       answer: "403:BadCertificateEnvironment", state: "error",

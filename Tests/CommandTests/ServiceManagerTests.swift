@@ -102,7 +102,7 @@ import Testing
     try #expect(after.alerts(in: box) == ["two"])
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("2 delivered (2 proved), 0 failed, 0 repeated"))
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   enum Mistake: String, CaseIterable, Sendable {
@@ -134,7 +134,7 @@ import Testing
     try gateway.accepts("two")
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["one", "two"])
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test func `SIGTERM during a reload stops the agent`() throws {

@@ -162,7 +162,7 @@ import Testing
     try gateway.accepts("Tank 5")
     try wait(for: "the records") { box.names(in: "failed") == ["2", "3", "4"] }
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     let page = try object(box)
     #expect(page["refused"] as? Int == 3)
     #expect(
@@ -177,7 +177,7 @@ import Testing
       in: box, (1...6).flatMap { ["--reject", "\(token($0))=\($0)"] })
     let agent = try box.agent(gateway, settings(box))
     for number in 1...6 { try box.drop(line(number), as: "\(number)") }
-    try wait(for: "all to be refused") { box.names(in: "new").isEmpty }
+    try wait(for: "all to be refused") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     let messages = {
       try object(box).member("problems", as: [[String: Any]].self).map {
@@ -504,7 +504,7 @@ import Testing
     let agent = try box.agent(gateway, settings(box), environment: clocks.environment)
     for number in 1...9 { try box.drop(line(number, "Tank \(number)"), as: "\(number)") }
     try gateway.accepts("Tank 9")
-    try clocks.pass(3601, for: agent, and: gateway.child) { box.names(in: "new").isEmpty }
+    try clocks.pass(3601, for: agent, and: gateway.child) { box.queued.isEmpty }
     try wait(for: "all to be counted") { try object(box)["in_flight"] as? Int == 0 }
     let metrics = try status(box, "--prometheus")
     #expect(metrics.status == 0)

@@ -32,11 +32,11 @@ import Testing
       + box.settings(gateway.port, [page, "settle=1h"])
     let agent = try box.start(command, environment: clocks.environment)
     try clocks.pass(3601, for: agent, and: gateway.child) {
-      way == .once ? agent.hasEnded : box.names(in: "new").isEmpty
+      way == .once ? agent.hasEnded : box.queued.isEmpty
     }
     if way == .service { agent.signal(SIGTERM) }
     #expect(try agent.wait() == (way == .once ? status : 0), "\(agent.errors)")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try gateway.readsAll()
     let shown = try objects(box.tinypush("status", "--json", "-o", page).output).at(0)
     #expect(box.names(in: "failed") == (status == 65 ? ["2"] : []))
@@ -66,7 +66,7 @@ import Testing
       Row(2, "missing device token", again),
       Row(3, "missing topic", topic),
       Row(4, "missing payload", again),
-      Row(5, "invalid token size", "a device token is 64 hex digits"),
+      Row(5, "invalid token size", "over the binary protocol a device token has 64 hex digits"),
       Row(6, "invalid topic size", topic),
       Row(
         7, "invalid payload size",

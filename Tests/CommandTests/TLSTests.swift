@@ -102,7 +102,7 @@ import Testing
     } else {
       #expect(try agent.terminate() == 0)
     }
-    #expect(box.names(in: "new") == ["one"])
+    #expect(box.queued == ["one"])
     #expect(gateway.recorded(.accepted) == [])
   }
 
@@ -124,7 +124,7 @@ import Testing
     #expect(agent.errors.contains("(TLS \(version.tls), "))
     try gateway.accepts("hello")
     #expect(try agent.terminate() == 0)
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
     try #expect(gateway.events("open").map { $0["version"] as? String } == ["TLSv\(version.tls)"])
   }
 
@@ -193,7 +193,7 @@ import Testing
       "\(agent.errors)")
     #expect(
       lastLine(agent).hasSuffix("; the rest stays in the spool. The last connection: \(reason)"))
-    #expect(box.names(in: "new") == ["one"])
+    #expect(box.queued == ["one"])
   }
 
   @Test(arguments: versions)
@@ -213,7 +213,7 @@ import Testing
         "try again later. The last connection: The server localhost closed the connection."))
     // The first connection and three more attempts.
     try #expect(gateway.events("open").count == 4)
-    #expect(box.names(in: "new") == ["one"])
+    #expect(box.queued == ["one"])
   }
 
   @Test(arguments: versions)
@@ -227,7 +227,7 @@ import Testing
     let agent = try box.deliver(gateway, build: version.build)
     #expect(agent.status == 0, "\(agent.errors)")
     try gateway.accepts("hello")
-    #expect(box.names(in: "new") == [])
+    #expect(box.queued == [])
   }
 
   @Test func `the log reports a gateway that speaks only TLS 1.3`() throws {

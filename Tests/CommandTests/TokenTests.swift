@@ -87,7 +87,7 @@ import Testing
     #expect(wrong.status == 64)
     #expect(
       wrong.errors
-        == "tinypush token: standard input, line 3: a device token is 64 hexadecimal digits, not zz; nothing has changed\n"
+        == "tinypush token: standard input, line 3: a device token is an even number of hexadecimal digits, at most 200, not zz; nothing has changed\n"
     )
     try #expect(tokens(box, ["list"]).output == list.output)
     #expect(try tokens(box, ["forget"] + many.prefix(1000)).status == 0)
@@ -103,7 +103,10 @@ import Testing
     (["lost"], "takes list, register, suppress or forget, not lost; did you mean list?"),
     (["list", "x"], "list takes no tokens: unexpected argument x"),
     (["suppress"], "give a device token, or - for standard input"),
-    (["suppress", "12"], "a device token is 64 hexadecimal digits, not 12; nothing has changed"),
+    (
+      ["suppress", "123"],
+      "a device token is an even number of hexadecimal digits, at most 200, not 123; nothing has changed"
+    ),
     (
       ["suppress", "12", "--at", "4000000000"],
       "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00:00Z, not 4000000000"

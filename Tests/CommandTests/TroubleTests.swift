@@ -55,7 +55,7 @@ import Testing
         Build.command(Build.host) + ["run"]
           + box.settings(gateway.port, certificate: certificate, [soon]))
       try agent.line("connected", in: .errors)
-      let alert = "alert \(box.names(in: "new").count) \(reports(box).count) \(certificate)"
+      let alert = "alert \(box.queued.count) \(reports(box).count) \(certificate)"
       try box.drop(line(1, alert), as: "note")
       try gateway.accepts(alert)
       let count = certificate == "client" ? 2 : 1

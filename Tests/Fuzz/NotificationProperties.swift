@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 // MARK: - The scanner
 
@@ -66,7 +67,8 @@ private func rendition(
 /// The result for one object; offsets are those of the whole text.
 private enum Outcome: Equatable {
   case notification(
-    object: Range<Int>, payload: Range<Int>, payloadBytes: Int, tokens: [Int], priority: UInt8,
+    object: Range<Int>, payload: Range<Int>, payloadBytes: Int, tokens: [Range<Int>],
+    priority: UInt8,
     lifetime: Notification.Lifetime, collapseKey: UInt64, renditions: [[UInt8]])
   case refused(Finding.Reason, at: Int, found: Int, limit: Int, from: Int)
 }
@@ -88,11 +90,12 @@ private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
       in: piece.span, isWhole: next == ends.count - 1, rules, &findings)
     {
     case .notification(let one):
-      var tokens = one.tokens > 0 ? [base + one.firstToken] : []
+      var tokens =
+        one.tokens > 0 ? [base + one.firstToken.lowerBound..<base + one.firstToken.upperBound] : []
       while tokens.count < one.tokens {
-        let quote = text[(tokens.last! + DeviceToken.digitCount + 1)...].firstIndex(of: 0x22)
-        guard let quote else { return nil }
-        tokens.append(quote + 1)
+        let quote = text[(tokens.last!.upperBound + 1)...].firstIndex(of: 0x22)
+        guard let quote, let end = text[(quote + 1)...].firstIndex(of: 0x22) else { return nil }
+        tokens.append(quote + 1..<end)
       }
       outcomes.append(
         .notification(
@@ -166,8 +169,12 @@ private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> Strin
     }
     if !renditions.isEmpty { continue }
     for token in tokens {
-      let digits = Array(text[token..<token + DeviceToken.digitCount])
+      let digits = Array(text[token])
       guard let bytes = DeviceToken(hex: digits.span) else { return "no token at \(token)" }
+      if bytes.count != Frame.tokenByteCount {
+        if rules.service == .http2 { continue }
+        return "a token of \(bytes.count) bytes"
+      }
       if let violation = frameViolation(Array(text[payload]), count, bytes, priority) {
         return violation
       }
@@ -199,13 +206,13 @@ private func frameViolation(
   if result != .value || scanner.spaceBytes != 0 { return "the packed payload is \(result)" }
   let buffer = FixedBuffer<UInt8>(capacity: payloadLimit + 64)
   let end = Frame(identifier: 7, expiration: 9, priority: priority).write(
-    .items, token: token.bytes.span, payload: payload.span, payloadBytes: count, to: buffer, at: 0)
+    .items, token: token.bytes, payload: payload.span, payloadBytes: count, to: buffer, at: 0)
   if end != Frame.byteCount(.items, payloadBytes: count) { return "a frame of \(end) bytes" }
   guard let frame = frames((0..<end).map { buffer[$0] })?.first else {
     return "the frame is invalid"
   }
   if frame.payload != packed { return "the frame's payload differs" }
-  if frame.token != (0..<DeviceToken.byteCount).map({ token.bytes[$0] })
+  if frame.token != (0..<token.count).map({ token.bytes[$0] })
     || frame.priority != priority
   {
     return "the frame's token or priority differs"

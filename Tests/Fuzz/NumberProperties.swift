@@ -2,12 +2,7 @@ import TinyPush
 
 /// Checks that any number in a record, a name or an answer is handled without a trap.
 func numbersViolation(_ bytes: [UInt8]) -> String? {
-  progressViolation(bytes) ?? laterNameViolation(bytes) ?? timesViolation(bytes)
-}
-
-/// Returns the FNV-1a hash, 64 bits.
-private func sum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-  bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+  takenNameViolation(bytes) ?? laterNameViolation(bytes) ?? timesViolation(bytes)
 }
 
 private func word(_ bytes: [UInt8], _ index: Int) -> UInt64 {
@@ -17,21 +12,22 @@ private func word(_ bytes: [UInt8], _ index: Int) -> UInt64 {
   }
 }
 
-/// Checks that a progress record with a correct sum is decoded exactly, or refused.
-private func progressViolation(_ bytes: [UInt8]) -> String? {
-  var record = [0x54, 0x50, 0x50, 0x31] + Array(bytes.prefix(36))
-  record += [UInt8](repeating: 0, count: 40 - record.count)
-  let value = sum(record[...])
-  for place in 0..<8 { record.append(UInt8(truncatingIfNeeded: value >> (8 * UInt64(place)))) }
-  guard let progress = Progress(record.span) else { return nil }
-  if progress.offset <= 0 || progress.offset > progress.file.size {
-    return "progress beyond its file"
+/// Checks that any name in `taken/` that is read gives the same name again.
+private func takenNameViolation(_ bytes: [UInt8]) -> String? {
+  var name = bytes.prefix(40).map { $0 == 0 || $0 == UInt8(ascii: "/") ? UInt8(ascii: "x") : $0 }
+  _ = TakenName(name.span)
+  name.append(contentsOf: bytes.first.map { $0 & 1 == 0 } ?? true ? "@".utf8 : "+".utf8)
+  for (index, byte) in bytes.suffix(44).enumerated() {
+    name.append(index == 20 ? UInt8(ascii: ".") : UInt8(ascii: "0") + byte % 10)
   }
-  let again = progress.bytes
-  if (0..<Progress.byteCount).map({ again[$0] }) != record {
-    return "the progress changes when it is encoded again"
-  }
-  return nil
+  guard let known = TakenName(name.span) else { return nil }
+  var again = Text(capacity: 300)
+  TakenName.append(
+    TakenName.source(of: name.span), arrivalNs: known.arrivalNs, offset: known.offset,
+    isReleased: known.isReleased, to: &again)
+  return TakenName(again.bytes)?.arrivalNs == known.arrivalNs
+    && TakenName(again.bytes)?.offset == known.offset
+    ? nil : "the name in taken/ changes when it is written again"
 }
 
 /// Checks the parser of names in `later/`, with digits from the input.

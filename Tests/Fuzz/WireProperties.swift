@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 import TinyPushSandbox
 
 /// A decoded frame, with copies of its parts.

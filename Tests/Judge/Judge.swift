@@ -1,6 +1,7 @@
 import CLinux
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Scans JSON documents for a program that compares the results with another JSON parser's.
 ///

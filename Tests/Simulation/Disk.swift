@@ -50,7 +50,7 @@ struct Item {
   }
 }
 
-/// A file in `new/` or `later/`.
+/// A file in `new/`, `taken/` or `later/`.
 final class SpoolFile {
   var bytes: [UInt8]
   let inode: UInt64
@@ -66,6 +66,14 @@ final class SpoolFile {
   var wasOpened = false
   /// Whether it was moved to `failed/`.
   var isSetAside = false
+  /// Whether a program that wrote it may still have it open, as far as the agent can know.
+  var mayGrow = false
+  /// Whether a program has the file open for writing.
+  var isBeingWritten = false
+  /// When it came into `new/`, as its name in `taken/` says, and its first name there.
+  var arrivalNs: Int64 = 0
+  /// The name that it had in `new/`.
+  var name = ""
   /// Whether it was moved there after everything was settled, because the lines do not show it all.
   var isOriginalKept = false
   /// Whether something of it was put into `later/`.
@@ -103,6 +111,18 @@ final class SpoolFile {
     cameAt = timeline.now
   }
 
+  var identity: FileIdentity {
+    FileIdentity(inode: inode, changeTimeNs: changeTimeNs, size: Int64(bytes.count))
+  }
+
+  /// Whether it cannot be opened for a while.
+  var isBusy: Bool {
+    switch failure {
+    case .shortage, .busy: true
+    default: false
+    }
+  }
+
   func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
 
   /// Damages its end or all of it: the file becomes shorter, or NULs replace the contents.
@@ -113,16 +133,6 @@ final class SpoolFile {
     let lost = bytes.count - count
     bytes.removeLast(lost)
     if random.oneIn(2) { bytes += [UInt8](repeating: 0, count: lost) }
-  }
-
-  /// Whether it is a known file and still begins with the known contents.
-  func begins(as known: FileIdentity, _ content: FileContent) -> Bool {
-    inode == known.inode && bytes.count >= content.bytes
-      && FileContent(of: Array(bytes.prefix(Int(content.bytes))).span) == content
-  }
-
-  var identity: FileIdentity {
-    FileIdentity(inode: inode, changeTimeNs: changeTimeNs, size: Int64(bytes.count))
   }
 }
 
@@ -149,6 +159,8 @@ final class FailureLine {
 /// power cut may leave a name without contents, and what was unlinked before the commit stays gone.
 final class Disk {
   private(set) var new: [String: SpoolFile] = [:]
+  /// The files in `taken/`.
+  private(set) var taken: [String: SpoolFile] = [:]
   private(set) var lines: [FailureLine] = []
   /// The files in `later/`.
   private(set) var later: [String: SpoolFile] = [:]
@@ -160,21 +172,18 @@ final class Disk {
   private var namedLater: Set<String> = []
   /// The recipients files.
   var lists: [String: SpoolFile] = [:]
-  /// The agent's progress on disk.
-  private(set) var progress: Progress?
-  /// How often the progress was written.
-  private(set) var progressKept = 0
-  /// The progress that could not be kept; it is uncertain whether it is on disk.
-  private var uncertainProgress: [Progress?] = []
   let suppression = ListDirectory()
   var isJournaled = false
   /// The most bytes that one read returns.
   var readBytesMax = Int.max
   var canScan = true
   var canRecord = true
+  /// Whether the failures of a file, by its name in `new/`, can be recorded.
+  var canRecordOf: (String) -> Bool = { _ in true }
   var canSync = true
   var canRemove = true
-  var canKeepProgress = true
+  /// Whether files can be moved to `taken/`, and renamed there.
+  var canTake = true
   /// Whether `later/` can be read.
   var canScanLater = true
   /// Whether `later/` can be written.
@@ -182,8 +191,10 @@ final class Disk {
 
   private let timeline: Timeline
   private var nextInode: UInt64 = 100
-  /// Unlinked or moved names, which are back if the power fails before that is on disk.
+  /// Unlinked names, which are back in `taken/` if the power fails before that is on disk.
   private var unlinked: [(name: String, file: SpoolFile, at: Instant)] = []
+  /// Renamed files: their former names, in `new/` or `taken/`, and the present ones in `taken/`.
+  private var renamed: [(file: SpoolFile, isNew: Bool, from: String, to: String, at: Instant)] = []
   /// How long the system takes at most to write an unlinked name to disk by itself.
   private static let writeback = Duration.seconds(30)
   /// Files that left `later/`, removed or moved to `new/`, and may be back after a power cut.
@@ -199,24 +210,29 @@ final class Disk {
     guard isJournaled else { return }
     namedLater = Set(later.keys)
     unlinked = []
+    renamed = []
     left = []
   }
 
   var failures: [Failure] { lines.map(\.failure) }
   /// The names in `new/`, in the order of a directory.
   var names: [String] { new.sorted { $0.value.inode < $1.value.inode }.map(\.key) }
+  /// The files in `new/` and `taken/`.
+  var waiting: [SpoolFile] {
+    (Array(new.values) + Array(taken.values)).sorted { $0.inode < $1.inode }
+  }
 
   // MARK: - Others
 
   func put(_ name: String, _ bytes: [UInt8], items: [Item]) {
     new[name] = SpoolFile(bytes, inode: nextInode, items: items)
     new[name]!.change(timeline)
+    new[name]!.name = name
     nextInode += 1
     commit()
   }
 
-  func append(_ name: String, _ bytes: [UInt8], items: [Item]) {
-    guard let file = new[name] else { return }
+  func append(_ file: SpoolFile, _ bytes: [UInt8], items: [Item]) {
     file.bytes += bytes
     file.change(timeline)
     file.items += items
@@ -226,14 +242,36 @@ final class Disk {
 
   // MARK: - The agent
 
-  func record(_ failure: Failure, of name: String, movesFile: Bool) -> Bool {
-    guard canRecord else { return false }
+  /// Moves a file from `new/` to `taken/`, and returns its name there.
+  func take(_ name: String) -> String? {
+    guard canTake, let file = new[name] else { return nil }
+    file.arrivalNs = file.changeTimeNs
+    while taken.values.contains(where: { $0.name == name && $0.arrivalNs == file.arrivalNs }) {
+      file.arrivalNs += 1
+    }
+    let target = "\(name)@\(file.arrivalNs).0"
+    new[name] = nil
+    taken[target] = file
+    renamed.append((file, true, name, target, timeline.now))
+    return target
+  }
+
+  func rename(_ name: String, to target: String) -> Bool {
+    guard canTake, let file = taken.removeValue(forKey: name) else { return false }
+    taken[target] = file
+    renamed.append((file, false, name, target, timeline.now))
+    return true
+  }
+
+  /// Records a failure of a file, which is moved to `failed/` if its name is given.
+  func record(_ failure: Failure, of file: SpoolFile?, moving name: String?) -> Bool {
+    guard canRecord, canRecordOf(failure.file), name == nil || canTake else { return false }
     let line = FailureLine(failure)
     lines.append(line)
-    new[name]?.lines.append(line)
-    if movesFile, let file = new[name] {
+    file?.lines.append(line)
+    if let name, let file {
       file.isSetAside = true
-      unlink(name)
+      if new[name] === file { new[name] = nil } else { unlink(name) }
     }
     return true
   }
@@ -246,9 +284,11 @@ final class Disk {
     let items = (source?.items ?? []).filter { item in
       guard let number = item.number else { return false }
       if serial > 0, World.serial(of: number) != serial { return false }
-      return serial > 0 && !isForOne || text.contains(World.token(number))
+      return serial > 0 && !isForOne || text.contains("\"\(World.token(number))\"")
     }
-    return keepForLater(bytes, as: name, items)
+    guard keepForLater(bytes, as: name, items) else { return false }
+    later[name]!.isExcused = source?.isExcused ?? false
+    return true
   }
 
   /// Puts a file into `later/`.
@@ -272,7 +312,7 @@ final class Disk {
     if let name = laterNames[item.identity], durableLater.contains(name), later[name]!.holds(item) {
       return true
     }
-    return new.values.contains { $0 !== file && $0.holds(item) }
+    return waiting.contains { $0 !== file && $0.holds(item) }
       || durableLater.contains { later[$0]!.holds(item) }
   }
 
@@ -286,8 +326,9 @@ final class Disk {
     durableLater.remove(name)
     file.change(timeline)
     file.wasReleased = true
-    if let old = new[target] { unlinked.append((target, old, timeline.now)) }
-    new[target] = file
+    file.arrivalNs = Int64(target.split(separator: "+").last!.split(separator: ".").first!)!
+    file.name = String(target[..<target.lastIndex(of: "+")!])
+    taken[target] = file
     left.append((name, file, target, timeline.now))
     return true
   }
@@ -315,34 +356,17 @@ final class Disk {
     return canSync
   }
 
-  func remove(_ name: String, _ identity: FileIdentity, _ content: FileContent) -> Removal {
-    guard let file = new[name] else { return .moved }
-    guard file.identity == identity else {
-      guard file.begins(as: identity, content) else { return .replaced }
-      return file.bytes.count > content.bytes ? .grown : .replaced
-    }
+  func remove(_ name: String, bytes: Int64) -> Courier.RemovalResult {
     guard canRemove else { return .failed }
+    if let file = taken[name], Int64(file.bytes.count) > bytes { return .grown }
     unlink(name)
     return .removed
   }
 
   private func unlink(_ name: String) {
-    guard let file = new.removeValue(forKey: name) else { return }
+    guard let file = taken.removeValue(forKey: name) else { return }
     unlinked.removeAll { $0.at + Self.writeback < timeline.now }
     unlinked.append((name, file, timeline.now))
-  }
-
-  /// Keeps the progress by a synced rename: afterwards, either the new or the old one is there.
-  func keep(_ progress: Progress?) -> Bool {
-    guard canKeepProgress else {
-      uncertainProgress = [progress]
-      return false
-    }
-    uncertainProgress = []
-    self.progress = progress
-    progressKept += 1
-    commit()
-    return true
   }
 
   // MARK: - Power cuts
@@ -353,20 +377,27 @@ final class Disk {
     for line in lines where !line.isDurable && !random.oneIn(2) { line.isForgotten = true }
     let lost = { (line: FailureLine) in !line.isDurable && line.isForgotten }
     for (_, file, _) in unlinked { file.lines.removeAll(where: lost) }
-    for name in names { new[name]!.lines.removeAll(where: lost) }
+    for file in waiting { file.lines.removeAll(where: lost) }
     lines.removeAll(where: lost)
     for line in lines { line.isDurable = true }
     for (name, file, at) in unlinked
-    where at + Self.writeback >= timeline.now && random.oneIn(2) && new[name] == nil {
-      new[name] = file
+    where at + Self.writeback >= timeline.now && random.oneIn(2) {
+      taken[name] = file
       file.isSetAside = false
     }
     unlinked = []
+    for (file, isNew, from, to, at) in renamed.reversed()
+    where at + Self.writeback >= timeline.now && random.oneIn(2) && taken[to] === file {
+      if isNew, new[from] != nil { continue }
+      taken[to] = nil
+      if isNew { new[from] = file } else { taken[from] = file }
+    }
+    renamed = []
     for (name, file, target, at) in left
     where at + Self.writeback >= timeline.now && random.oneIn(2) && later[name] == nil {
       if let target {
-        guard new[target] === file else { continue }
-        new[target] = nil
+        guard taken[target] === file else { continue }
+        taken[target] = nil
       }
       later[name] = file
       durableLater.insert(name)
@@ -383,7 +414,5 @@ final class Disk {
     }
     durableLater = Set(later.filter { !$0.value.isTorn }.keys)
     namedLater = Set(later.keys)
-    if let uncertain = uncertainProgress.first, random.oneIn(2) { progress = uncertain }
-    uncertainProgress = []
   }
 }

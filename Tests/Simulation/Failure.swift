@@ -14,6 +14,8 @@ struct Failure: Decodable {
   var token: String?
   /// The notification's serial number, if the line has one.
   var serial = 0
+  /// The size of the notification's payload.
+  var payloadBytes = 0
 
   private enum CodingKeys: CodingKey {
     case reason, code, file, offset, line, column, status, text
@@ -37,6 +39,11 @@ struct Failure: Decodable {
     // A notification that was not sent keeps the recipients that its sender wrote, valid or not.
     if self.line == nil { token = try? JSONDecoder().decode(Sent.self, from: data).token }
     serial = World.serial(in: line)
+    let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
+    guard let payload = object?["payload"] as? [String: Any] else { return }
+    payloadBytes =
+      (try? JSONSerialization.data(withJSONObject: payload, options: .withoutEscapingSlashes))?
+      .count ?? 0
   }
 
   /// The number of a notification that the gateway refused.

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// A notification as the gateway received it.
 struct Push: Equatable {

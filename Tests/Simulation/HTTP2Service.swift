@@ -21,6 +21,8 @@ final class HTTP2Service {
     case leaveGently
     /// Cuts the connection.
     case cut
+    /// Answers with a frame that violates HTTP/2.
+    case violate
     /// Lets nothing pass in either direction any more.
     case die
   }
@@ -42,9 +44,16 @@ final class HTTP2Service {
   /// The instants before which a notification must not come again.
   var waits: [Int: Instant] = [:]
   private(set) var identifiers: [Int: String] = [:]
+  /// How often it has answered a notification with a status.
+  private(set) var answers: [Int: [Int: Int]] = [:]
   /// When provider tokens were issued, in UNIX seconds, by their text.
   private(set) var issues: [String: Int64] = [:]
+  /// Whether the state directory has a token with a damaged signature.
+  var storesDamagedToken = false
+  /// When it last accepted a notification.
+  private(set) var acceptedAt = Instant(milliseconds: 0)
   private(set) var requests = 0
+  fileprivate(set) var connections = 0
 
   init(_ timeline: Timeline, _ gateway: Gateway, _ ledger: Ledger) {
     self.timeline = timeline
@@ -55,18 +64,26 @@ final class HTTP2Service {
   // MARK: - Tokens
 
   /// Returns a provider token: the present one, or a new one if that is too old or refused.
-  func token(isRefused: Bool) -> (text: String, issuedAt: Int64)? {
+  ///
+  /// - Parameter isInvalid: whether the service called the present token invalid.
+  func token(isRefused: Bool, isInvalid: Bool) -> (
+    text: String, issuedAt: Int64, isStored: Bool
+  )? {
     guard let wall = timeline.time.wallSeconds else { return nil }
+    if storesDamagedToken, !isInvalid { return ("damaged", wall, true) }
+    storesDamagedToken = false
     if let last = issues.max(by: { $0.value < $1.value }) {
       let age = wall - last.value
-      if age >= 0, age < 3000, !isRefused || age < 1200 { return (last.key, last.value) }
+      if age >= 0, age < 3000, !isRefused || age < 1200 {
+        return (last.key, last.value, false)
+      }
       if age >= 0, age < 1200 {
         ledger.complain("a new token is made, and the present one is only \(age) s old")
       }
     }
     let text = "jwt\(issues.count)"
     issues[text] = wall
-    return (text, wall)
+    return (text, wall, false)
   }
 
   // MARK: - Requests
@@ -80,11 +97,15 @@ final class HTTP2Service {
         start: chttp2_push_payload(push), count: Int(push.pointee.payload_count)), as: UTF8.self)
     let token = Int(path.suffix(6), radix: 16) ?? 0
     let number = World.number(token, serial: World.serial(in: payload))
-    guard path.hasPrefix("/3/device/"), path.count == 74, payload.hasSuffix("}") else {
+    guard path.hasPrefix("/3/device/"), path.count == 10 + World.digitCount(token),
+      payload.hasSuffix("}")
+    else {
       return ledger.complain("an invalid request: \(path) \(payload)")
     }
     checkIdentifier(number, push)
+    wire.unanswered[stream] = number
     if let reason = refusal() {
+      answers[number, default: [:]][403, default: 0] += 1
       return answer(stream, wire, after: 1, .answer(403, #"{"reason":"\#(reason)"}"#))
     }
     let authorization = String(cString: chttp2_push_authorization(push))
@@ -98,7 +119,13 @@ final class HTTP2Service {
     }
     let (response, after) = respond(token)
     if case .answer(410, _, _) = response { ledger.suppressing.goneNumbers.insert(number) }
-    if case .accept = response { gateway.accepts(number) }
+    if case .answer(let status, _, _) = response {
+      answers[number, default: [:]][status, default: 0] += 1
+    }
+    if case .accept = response {
+      gateway.accepts(number)
+      acceptedAt = timeline.now
+    }
     if case .loseAnswer = response { gateway.accepts(number) }
     if case .leaveGently = response { gateway.accepts(number) }
     say("    request \(number) on \(stream): \(response) after \(after) ms")
@@ -121,6 +148,16 @@ final class HTTP2Service {
   private func answer(_ stream: Int32, _ wire: HTTP2Wire, after: UInt64, _ response: Response) {
     timeline.plan(after: after) { [self] in
       guard !wire.isOver else { return }
+      wire.startMax = nil
+      switch response {
+      case .leave, .leaveGently: wire.isLeaving = true
+      default: break
+      }
+      switch response {
+      case .cut, .violate:
+        for number in wire.unanswered.values { ledger.closes[number, default: 0] += 1 }
+      default: wire.unanswered[stream] = nil
+      }
       switch response {
       case .accept:
         wire.answer(stream, 200)
@@ -136,6 +173,7 @@ final class HTTP2Service {
         wire.answer(stream, 200)
         chttp2_server_leave(wire.server, -1, 0, nil)
       case .cut: return wire.cut()
+      case .violate: return wire.violate()
       case .die: wire.isDead = true
       }
       wire.flush()
@@ -159,6 +197,12 @@ final class HTTP2Wire {
   private var isSwallowed = false
   private var held: [() -> Void] = []
   private(set) var isOver = false
+  /// The notifications of the unanswered requests, by stream.
+  var unanswered: [Int32: Int] = [:]
+  /// Whether it has announced its end, so that it did not process the requests that are open.
+  var isLeaving = false
+  /// The requests allowed until the first answer, if the last connection was cut with open ones.
+  var startMax: Int?
   /// The bytes that the client has written.
   private(set) var written = 0
   /// The bytes that the client knows to be acknowledged.
@@ -171,6 +215,7 @@ final class HTTP2Wire {
 
   init(_ service: HTTP2Service) {
     self.service = service
+    service.connections += 1
     announced = service.streamsMax().first
     announcedMax = announced
     server = chttp2_server_new(UInt32(announced), UInt32(service.window), 8192)!
@@ -249,6 +294,10 @@ final class HTTP2Wire {
       service.ledger.complain("the client violates HTTP/2")
       return
     }
+    if let startMax, chttp2_server_open(server) > startMax {
+      service.ledger.complain(
+        "\(chttp2_server_open(server)) requests are open, right after a cut with open requests")
+    }
     if chttp2_server_open(server) > announcedMax {
       service.ledger.complain(
         "\(chttp2_server_open(server)) requests are open, and \(announcedMax) are allowed")
@@ -284,6 +333,9 @@ final class HTTP2Wire {
       carry { [self] in if !isDead, !isCutForClient { arrived.append(bytes) } }
     }
   }
+
+  /// Sends a DATA frame of no stream (RFC 9113, section 6.1).
+  func violate() { carry { [self] in arrived.append([0, 0, 1, 0, 0, 0, 0, 0, 0, 0]) } }
 
   /// Cuts the connection without announcing it.
   func cut() {

@@ -1,10 +1,12 @@
 import TinyPush
+import TinyPushBinary
 
 /// Keeps account of each notification and complains when the agent breaks a rule.
 ///
 /// The ledger knows what the gateway did, what the agent can know of that, and what is on disk.
 final class Ledger {
   var settings: Courier.Settings
+  let binary: BinaryLink.Settings
   let timeline: Timeline
   let disk: Disk
   let gateway: Gateway
@@ -30,8 +32,9 @@ final class Ledger {
   var supersededNumbers: Set<Int> = []
   /// Notifications dropped because their outcome is unknown and the settings say so.
   var dropped: Set<Int> = []
-  /// How often the gateway closed while only this notification was in flight.
-  var closesWithOnlyThis: [Int: Int] = [:]
+  /// How often the service closed while this notification was in flight; over the binary protocol,
+  /// while only this one was.
+  var closes: [Int: Int] = [:]
   /// Whether nothing happened that makes counts repeat or miss something.
   var isUneventful = true
   /// The number of agents before this one.
@@ -49,7 +52,7 @@ final class Ledger {
 
   enum Outcome {
     case proved, settled, dropped
-    /// Settled before this agent began, by the progress on disk.
+    /// Settled before this agent began, as the name of the file says.
     case passed
   }
 
@@ -60,17 +63,16 @@ final class Ledger {
     var refusals: [Int: UInt16] = [:]
     var recorded: Set<String> = []
     var reported: Set<Reported> = []
-    /// The file whose progress an earlier agent kept.
-    var resumed: SpoolFile?
-    /// The files that the agent opened, by name.
-    var files: [String: SpoolFile] = [:]
     /// Notifications that count as rejected without an answer and are not recorded yet.
     var inferredRejections = 0
+    /// The size of the smallest payload, above 256 bytes, that was refused for its size.
+    var payloadLimit = Int.max
+    /// The same, of refusals that came before the agent forgot the sizes.
+    var knownLimit = Int.max
     /// The inodes of files that are read again from the start.
     var reopened: Set<UInt64> = []
     /// The notifications that may be sent again, even if they have an outcome.
     var repeatable: Set<Int> = []
-    var held: Set<UInt64> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
     var postponed: UInt64 = 0
@@ -78,6 +80,10 @@ final class Ledger {
     var superseded: UInt64 = 0
     /// Notifications that the gateway took with a barrier that it did not answer.
     var silent: [Frame] = []
+    /// When the agent connected in the last ten seconds.
+    var dials: [Instant] = []
+    /// How many barriers in a row had no answer.
+    var missedBarriers = 0
     var limiting = Limiting()
     /// When the agent first looked at the clocks.
     var beganAt = Instant(milliseconds: 1_000_000)
@@ -93,6 +99,7 @@ final class Ledger {
     var id: UInt32
     /// Nil for a barrier.
     var number: Int?
+    var payloadBytes: Int
     /// Whether it was written before, on another connection.
     var isRepeated = false
     /// The end of its bytes; nil while the socket has not taken them.
@@ -122,12 +129,19 @@ final class Ledger {
   }
   var expected = Expected()
 
-  init(_ settings: Courier.Settings, _ timeline: Timeline, _ disk: Disk, _ gateway: Gateway) {
+  init(
+    _ settings: Courier.Settings, _ binary: BinaryLink.Settings, _ timeline: Timeline,
+    _ disk: Disk, _ gateway: Gateway
+  ) {
     self.settings = settings
+    self.binary = binary
     self.timeline = timeline
     self.disk = disk
     self.gateway = gateway
   }
+
+  /// Adds a line to the trace.
+  var say: (@autoclosure () -> String) -> Void = { _ in }
 
   func complain(_ violation: String) {
     if violations.count < 20 { violations.append("at \(timeline.elapsed) ms: \(violation)") }
@@ -161,14 +175,14 @@ final class Ledger {
     }
   }
 
-  func opened(_ file: SpoolFile, _ name: String) {
+  func opened(_ file: SpoolFile) {
+    guard file.reader.life != lives else { return }
     file.wasOpened = true
     file.openedAt = timeline.now
     // With several recipients files, a change may be noticed late. Then the whole file is sent
     // again.
     if life.isListChanged, Set(file.items.compactMap(\.list)).count > 1 { reopen(file) }
-    if file.reader.life != lives { file.reader = (lives, life.counters.superseded) }
-    life.files[name] = file
+    file.reader = (lives, life.counters.superseded)
   }
 
   /// Notes that a file is read again, since it was appended to or its failures are not safe.
@@ -191,17 +205,19 @@ final class Ledger {
   }
 
   /// Checks a failure that the agent tried to record.
-  func recorded(_ failure: Failure, of name: String, _ isRecorded: Bool) {
-    let file = life.files[name] ?? disk.new[name]
+  func recorded(_ failure: Failure, of file: SpoolFile?, _ name: String, _ isRecorded: Bool) {
     if let number = failure.number {
       if failure.code == "limited" {
         limits(number)
         if isRecorded { keepsLimited(number) }
       } else if let status = failure.status {
-        if life.refusals[number].map(Int.init) != status {
+        if refusesUnsent(number, status, failure) {
+          life.inferredRejections -= 1
+          life.refusals[number] = UInt16(status)
+        } else if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
-      } else if life.inferredRejections == 0 || closesWithOnlyThis[number, default: 0] < 3 {
+      } else if life.inferredRejections == 0 || closes[number, default: 0] < 3 {
         complain("\(number) is rejected for ending connections, and did not: \(failure.reason)")
       } else {
         life.inferredRejections -= 1
@@ -225,53 +241,31 @@ final class Ledger {
       }
     } else {
       reopen(file)
-      life.held.insert(file.inode)
     }
   }
 
-  /// How many files that cannot be removed an agent remembers.
-  private static let heldMax = 256
-
-  /// Notes that a file could not be removed.
-  ///
-  /// Of very many, the agent forgets some and sends them again.
-  func held(_ file: SpoolFile) {
-    if life.held.count >= Self.heldMax, !life.held.contains(file.inode) { reopen(file) }
-    life.held.insert(file.inode)
+  /// Whether a notification is refused without being sent, since a payload that is no larger was
+  /// refused.
+  private func refusesUnsent(_ number: Int, _ status: Int, _ failure: Failure) -> Bool {
+    status == Int(Status.invalidPayloadSize.rawValue)
+      && life.refusals[number].map(Int.init) != status
+      && life.inferredRejections > 0 && failure.payloadBytes >= life.payloadLimit
   }
 
   func removed(_ file: SpoolFile, _ name: String) {
-    life.held.remove(file.inode)
     checkReported(file, name)
     for item in file.items where forbidsLoss && !isSettled(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }
   }
 
-  /// Checks that everything before the kept progress is decided, since nobody reads it again.
-  func keeps(_ progress: Progress?) {
-    // Only one progress is kept: if another file takes its place, this one is sent again.
-    if let resumed = life.resumed, progress?.file != resumed.identity {
-      for item in resumed.items {
-        if let number = item.number, life.outcomes[number] == .passed {
-          life.outcomes[number] = nil
-        }
-      }
-    }
-    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file })
-    else { return }
-    for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
+  /// Checks that everything before an offset is decided, since no agent reads it again.
+  func renames(_ file: SpoolFile, settledTo offset: Int64) {
+    for item in file.items where forbidsLoss && item.offset < offset {
       if !isSettled(item, in: file) {
-        complain("progress to \(progress.offset) is kept, and \(describe(item)) is not decided")
+        complain("\(file.name) is settled to \(offset), and \(describe(item)) is not decided")
       }
     }
-  }
-
-  private func isBefore(_ progress: Progress, _ item: Item, in file: SpoolFile) -> Bool {
-    if item.offset == .max { return false }
-    if item.offset < progress.offset { return true }
-    let next = file.items.lazy.map(\.offset).filter { $0 >= progress.offset }.min()
-    return item.offset == next && item.recipient < progress.recipient
   }
 
   private func describe(_ item: Item) -> String {
@@ -302,7 +296,7 @@ final class Ledger {
   /// Whether the same notification waits in another file, or is recorded.
   private func isElsewhere(_ number: Int, besides file: SpoolFile) -> Bool {
     disk.lines.contains { $0.isDurable && $0.failure.number == number }
-      || (Array(disk.new.values) + Array(disk.later.values)).contains { other in
+      || (disk.waiting + Array(disk.later.values)).contains { other in
         other !== file && other.items.contains { $0.number == number }
       }
   }
@@ -333,7 +327,7 @@ final class Ledger {
       places[number] ?? 1 == 1, !isRepeatable(number),
       timeline.now > sleptUntil + Self.expiryPatience, let wall = timeline.time.wallSeconds
     else { return }
-    let files = disk.new.values.filter { $0.holds(item) }
+    let files = disk.waiting.filter { $0.holds(item) }
     let isOver = files.allSatisfy { file in
       if file.wasReleased { return item.notBefore + Int64(ttl) + 5 < wall }
       return file.cameAt.until(timeline.now) > .seconds(ttl) + Self.expiryPatience
@@ -353,7 +347,7 @@ final class Ledger {
     isStopping = false
     // An item in a file and also put aside from it is sent twice.
     var seen: Set<Int> = []
-    for file in Array(disk.new.values) + Array(disk.later.values) {
+    for file in disk.waiting + Array(disk.later.values) {
       for item in file.items
       where (item.notBefore > 0 || hasLimits) && !seen.insert(item.identity).inserted {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
@@ -365,12 +359,11 @@ final class Ledger {
     suppressing.known = Known()
     learns([:], isNews: true)
     beginsBatch()
-    guard let progress = disk.progress,
-      let file = disk.new.values.first(where: { $0.identity == progress.file })
-    else { return }
-    life.resumed = file
-    for item in file.items where isBefore(progress, item, in: file) {
-      if let number = item.number { life.outcomes[number] = .passed }
+    for (name, file) in disk.taken {
+      let offset = TakenName(name.bytes.span)!.offset
+      for item in file.items where item.offset < offset {
+        if let number = item.number { life.outcomes[number] = .passed }
+      }
     }
   }
 
@@ -383,9 +376,26 @@ final class Ledger {
 
   // MARK: - The end
 
+  /// Checks that notifications that the service does not take hold up no others.
+  ///
+  /// - Parameter poisons: the tokens of those that the service does not take.
+  func checkHeldUp(besides poisons: some Collection<Int>) {
+    for file in disk.waiting where file.failure == nil {
+      for item in file.items {
+        guard let number = item.number, item.list == nil, !isDecided(item, in: file),
+          !poisons.contains(number % World.tokensMax),
+          !file.lines.contains(where: { $0.failure.number == number }),
+          // A file whose record could not be written is delivered again as a whole.
+          !life.reopened.contains(file.inode)
+        else { continue }
+        complain("\(number) of \(file.name) is held up")
+      }
+    }
+  }
+
   /// Checks after the faults that nothing is left and nothing was lost.
   func checkEnd(_ files: [SpoolFile]) {
-    for name in disk.new.keys.sorted() { complain("\(name) is left in the spool") }
+    for file in disk.waiting { complain("\(file.name) is left in the spool") }
     for name in disk.later.keys.sorted() { complain("\(name) is left in later/") }
     if forbidsLoss { checkReplaced() }
     if life.counters.postponed != life.postponed {

@@ -1,10 +1,23 @@
 import TinyPush
+import TinyPushBinary
 
 /// Checks a connection: what was written, what came back, and what the agent concludes.
 extension Ledger {
   // MARK: - Writing and hearing
 
   func connected() { account = Account() }
+
+  /// The most connections in ten seconds: 15 at once, and then one each two seconds.
+  private static let dialsMax = 20
+
+  /// Checks that the agent does not connect too often.
+  func dials() {
+    life.dials.removeAll { $0 + .seconds(10) < timeline.now }
+    life.dials.append(timeline.now)
+    if life.dials.count > Self.dialsMax {
+      complain("connects \(life.dials.count) times in ten seconds")
+    }
+  }
 
   /// Checks bytes that are given to the socket, perhaps not for the first time.
   func writes(_ bytes: [UInt8], isDamageKnown: Bool) {
@@ -14,7 +27,8 @@ extension Ledger {
     while let frame = WireFrame(of: bytes, at: &place) {
       account.frames.append(
         Frame(
-          id: frame.identifier ?? UInt32(account.frames.count + 1), number: frame.number))
+          id: frame.identifier ?? UInt32(account.frames.count + 1), number: frame.number,
+          payloadBytes: frame.payload.count))
       if account.frames.last!.id != account.frames.count {
         complain("identifier \(account.frames.last!.id) is the \(account.frames.count)th")
       }
@@ -23,6 +37,9 @@ extension Ledger {
         continue
       }
       check(number)
+      if frame.payload.count >= life.knownLimit {
+        complain("\(number) is sent, and payloads of \(life.knownLimit) bytes are refused")
+      }
       checkSuppressed(number, isDamageKnown: isDamageKnown)
       passesLimits(number, isAdmission: false)
       account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
@@ -85,7 +102,18 @@ extension Ledger {
       account.answer = []
       return
     }
-    if account.frames[Int(id) - 1].number == nil { silentAreUncertain() }
+    let frame = account.frames[Int(id) - 1]
+    if frame.number == nil {
+      silentAreUncertain()
+      life.missedBarriers = 0
+    }
+    if status == Status.invalidPayloadSize.rawValue, frame.number != nil, frame.payloadBytes > 256 {
+      life.payloadLimit = min(life.payloadLimit, frame.payloadBytes)
+      // The agent remembers 512 sizes, some of them of frames in the batch.
+      if account.frames.count - Int(id) < 256 {
+        life.knownLimit = min(life.knownLimit, frame.payloadBytes)
+      }
+    }
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
       life.refusals[number] = UInt16(status)
@@ -101,10 +129,13 @@ extension Ledger {
 
   private func becomeUncertain(byPeer: Bool) {
     let inFlight = account.frames[account.settled...].compactMap(\.number)
-    if byPeer, inFlight.count == 1 { closesWithOnlyThis[inFlight[0], default: 0] += 1 }
+    if byPeer, inFlight.count == 1 { closes[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
     // If the gateway closes at a barrier without notifications, the agent sends no more barriers.
-    if byPeer, account.barrierAt != nil { silentAreUncertain() }
+    if byPeer, account.barrierAt != nil {
+      silentAreUncertain()
+      life.missedBarriers += 1
+    }
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {
         guard let number = frame.number else { continue }
@@ -124,6 +155,7 @@ extension Ledger {
       check(frame, connection, isSettled: false)
       life.silent.append(frame)
     }
+    life.missedBarriers += 1
     account.isOver = true
   }
 
@@ -165,7 +197,9 @@ extension Ledger {
     compare("uncertain", counters.uncertain - before.uncertain, expected.uncertain)
     compare("sent", counters.sent - before.sent, expected.sent)
     let refused = counters.refused - before.refused
-    if refused == expected.refused + 1 {
+    if life.payloadLimit < .max, refused > expected.refused {
+      life.inferredRejections += Int(refused - expected.refused)
+    } else if refused == expected.refused + 1 {
       life.inferredRejections += 1
       if account.frames.contains(where: { $0.number != nil }) {
         complain("a notification is rejected for a connection that carried others")
@@ -186,8 +220,8 @@ extension Ledger {
     else { return }
     let isStuck =
       connection.acknowledged < connection.written
-      && connection.waitsSince + settings.settle <= timeline.now
-    if !isStuck, barrierAt + settings.settle > timeline.now {
+      && connection.waitsSince + binary.settle <= timeline.now
+    if !isStuck, barrierAt + binary.settle > timeline.now {
       complain("a barrier was given up after \(barrierAt.until(timeline.now).milliseconds) ms")
     }
     becomeUncertain(byPeer: false)
@@ -199,9 +233,12 @@ extension Ledger {
       return complain("settled by time without a connection")
     }
     if connection.acknowledged < connection.written,
-      connection.waitsSince + settings.settle < timeline.now
+      connection.waitsSince + binary.settle < timeline.now
     {
       complain("settled by time on a connection without acknowledgements")
+    }
+    if binary.confirm == .barrier, binary.format != .simple, life.missedBarriers == 0 {
+      complain("settled by time, and no barrier showed that the gateway ignores barriers")
     }
     for _ in 0..<count {
       if !life.silent.isEmpty {
@@ -226,7 +263,7 @@ extension Ledger {
     guard let end = frame.wireEnd, let at = connection.acknowledgement(of: end) else {
       return complain("\(number) is settled by time, and the peer does not have it")
     }
-    let due = at + settings.settle
+    let due = at + binary.settle
     if due > timeline.now {
       complain("\(number) is settled \(timeline.now.until(due).milliseconds) ms too early")
     }

@@ -11,8 +11,9 @@ extension Ledger {
   }
 
   /// The agent reports how a notification was settled.
-  func settlementReported(_ settlement: Settlement, of name: String) {
-    guard let file = life.files[name] ?? disk.new[name] else { return }
+  func settlementReported(_ settlement: Settlement, of file: SpoolFile?) {
+    guard let file else { return }
+    let name = file.name
     let token = settlement.token.map(World.number)
     life.reported.insert(Reported(inode: file.inode, offset: Int(settlement.offset), token: token))
     let numbers = file.items.filter {
@@ -25,6 +26,7 @@ extension Ledger {
       case .accepted: gateway.acceptances[number] != nil || lateLosses.contains(number)
       case .rejected(let rejection):
         rejection.reason == .endsConnections || life.refusals[number] == rejection.code
+          || rejection.reason == .invalidPayloadSize && life.payloadLimit < .max
           || suppressing.gone[token] != nil
       case .suppressed: suppressing.known.forbids(token, registered: 0)
       case .expired: file.items.contains { $0.number == number && mayExpire($0) }

@@ -117,7 +117,13 @@ extension Ledger {
         complain("\(number) is learned to be registered at \(record.time), and nobody said so")
       }
     case .gone:
-      if suppressing.gone[number] != record.time {
+      // A time in the future counts as the present.
+      let said = suppressing.gone[number] ?? 0
+      let isFuture = said > record.time && Int64(said) > timeline.time.wallSeconds ?? .max
+      if suppressing.isClockSteady, let wall = timeline.time.wallSeconds, record.time > wall {
+        complain("\(number) is learned to be gone since \(record.time), which is in the future")
+      }
+      if said != record.time, !isFuture {
         complain("\(number) is learned to be gone since \(record.time), and nobody said so")
       }
     case .feedback, .byHand: complain("\(number) is learned with the reason \(record.reason.text)")

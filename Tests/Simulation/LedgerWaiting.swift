@@ -35,7 +35,7 @@ extension Ledger {
       isUneventful = false
       life.isListChanged = true
     }
-    for file in disk.new.values where file.items.contains(where: { $0.list == name }) {
+    for file in disk.waiting where file.items.contains(where: { $0.list == name }) {
       reopen(file)
     }
   }
@@ -44,7 +44,7 @@ extension Ledger {
   private func versions(_ item: Item) -> ArraySlice<List> {
     let all = waiting.lists[item.list!] ?? []
     // Appended items go to the list as it was when the agent began to read the file.
-    let openedAt = disk.new.values.first { $0.holds(item) && $0.reader.life == lives }?.openedAt
+    let openedAt = disk.waiting.first { $0.holds(item) && $0.reader.life == lives }?.openedAt
     let since = min(openedAt ?? item.putAt, item.putAt)
     guard let last = all.lastIndex(where: { $0.since <= since }) else {
       return [List(problems: 1)] + all
@@ -114,7 +114,7 @@ extension Ledger {
       complain("\(number) is sent, and must wait until \(item.notBefore)")
     }
     guard let key = item.collapseKey, !life.framed.contains(number), !isRepeatable(number),
-      let openedAt = disk.new.values.filter({ $0.holds(item) }).map(\.openedAt).min()
+      let openedAt = disk.waiting.filter({ $0.holds(item) }).map(\.openedAt).min()
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
       if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }) {
@@ -132,7 +132,6 @@ extension Ledger {
       file?.wasPostponed = true
     } else if let file {
       reopen(file)
-      life.held.insert(file.inode)
     }
   }
 

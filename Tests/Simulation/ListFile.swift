@@ -8,7 +8,7 @@ func listBytes(_ records: [SuppressionRecord]) -> [UInt8] {
     return 0
   }
   for record in records { writer.add(record) }
-  _ = writer.finish(OtherTokens())
+  _ = writer.finish()
   return bytes
 }
 
@@ -33,7 +33,7 @@ final class ListFile {
 
   init(_ records: [Int: SuppressionRecord]) {
     self.records = records
-    bytes = listBytes(records.keys.sorted().map { records[$0]! })
+    bytes = listBytes(records.values.sorted { $0.token < $1.token })
   }
 
   /// Returns a damaged copy.
@@ -124,14 +124,36 @@ extension World {
   }
 
   /// The number in a token's last bytes.
-  static func number(_ token: DeviceToken) -> Int {
-    (28..<32).reduce(0) { $0 << 8 | Int(token.bytes[$1]) }
+  static func number(_ token: DeviceToken) -> Int { number(endOf: token.bytes) }
+
+  private static func number(endOf bytes: Span<UInt8>) -> Int {
+    (bytes.count - 4..<bytes.count).reduce(0) { $0 << 8 | Int(bytes[$1]) }
+  }
+
+  /// The number of the token with this identity.
+  static func number(_ identity: TokenIdentity) -> Int {
+    hasSeveralLengths && identity.bytes.bigEndian32(at: 0) != 0
+      ? hashed[identity.hash]! : number(endOf: identity.bytes)
+  }
+
+  /// The numbers of the tokens whose identity is a digest, by its hash.
+  private static let hashed: [UInt64: Int] = $hasSeveralLengths.withValue(true) {
+    var numbers: [UInt64: Int] = [:]
+    var ranges = [1..<20_000, fillers.lowerBound..<fillers.lowerBound + 1000]
+    // The tokens of the recipients files.
+    for list in 0..<26 { ranges.append(900_000 + 1000 * list..<900_100 + 1000 * list) }
+    for range in ranges {
+      for number in range where digitCount(number) != 64 {
+        numbers[deviceToken(number).identity.hash] = number
+      }
+    }
+    return numbers
   }
 
   static func record(
     _ number: Int, _ time: UInt32, _ reason: SuppressionRecord.Reason
   ) -> SuppressionRecord {
-    SuppressionRecord(token: deviceToken(number), time: time, reason: reason)
+    SuppressionRecord(token: deviceToken(number).identity, time: time, reason: reason)
   }
 
   // MARK: - The agent

@@ -18,7 +18,7 @@ struct ScatteredLink: Link {
   }
 
   private struct Open {
-    var stretch: Stretch
+    var message: MessageNumber
     var number: Int
     var answerAt: Instant
     var response: Response
@@ -30,13 +30,12 @@ struct ScatteredLink: Link {
   private let limit: Int
   private let respond: (_ token: Int) -> (Response, after: UInt64)
   private var open: [Open] = []
-  private var outcomes: [LinkOutcome] = []
+  private var outcomes: [(message: MessageNumber, outcome: LinkOutcome)] = []
   private var now = Instant(milliseconds: 0)
   private var downUntil: Instant?
   private var traffic = LinkTraffic()
   /// The notifications that may not be sent again yet.
   private var waits: [Int: Instant] = [:]
-  private(set) var endings: UInt32 = 0
 
   init(
     _ ledger: Ledger, _ gateway: Gateway, limit: Int,
@@ -68,10 +67,11 @@ struct ScatteredLink: Link {
   }
 
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
+    let token = World.number(message.token)
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
     ledger.takes(number)
+    ledger.say("  take \(number)")
     if let until = waits.removeValue(forKey: number), now < until,
       ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number)
     {
@@ -82,11 +82,11 @@ struct ScatteredLink: Link {
     let (response, after) = respond(token)
     open.append(
       Open(
-        stretch: Stretch(place: message.place, wasSent: true), number: number,
+        message: message.number, number: number,
         answerAt: now + .milliseconds(after), response: response))
   }
 
-  mutating func takeOutcome() -> LinkOutcome? {
+  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
     outcomes.isEmpty ? nil : outcomes.removeFirst()
   }
 
@@ -107,26 +107,26 @@ struct ScatteredLink: Link {
   }
 
   private mutating func answer(_ one: Open) {
+    ledger.say("  \(one.number): \(one.response)")
     switch one.response {
     case .accept:
       gateway.accepts(one.number)
       ledger.proves(one.number)
-      outcomes.append(.accepted(one.stretch, isProved: true))
+      outcomes.append((one.message, .accepted(isProved: true)))
     case .reject(let rejection):
       ledger.rejects(one.number, rejection)
-      outcomes.append(.rejected(one.stretch, rejection))
+      outcomes.append((one.message, .rejected(rejection)))
     case .giveBack(let wait):
       let until = wait.map { now + .milliseconds($0) }
       if let until { waits[one.number] = until }
-      outcomes.append(.returned(one.stretch, notBefore: until))
+      outcomes.append((one.message, .returned(wasSent: true, notBefore: until)))
     case .loseAnswer:
       gateway.accepts(one.number)
-      outcomes.append(.returned(one.stretch, notBefore: nil))
+      outcomes.append((one.message, .returned(wasSent: true, notBefore: nil)))
     case .cut(let milliseconds):
       downUntil = now + .milliseconds(milliseconds)
-      endings += 1
       for lost in ([one] + open).reversed() {
-        outcomes.append(.returned(lost.stretch, notBefore: nil))
+        outcomes.append((lost.message, .returned(wasSent: true, notBefore: nil)))
       }
       open = []
     }
@@ -141,11 +141,8 @@ struct ScatteredLink: Link {
 
   // MARK: - State
 
-  var stretchCount: Int { open.count }
-  var notificationCount: Int { open.count }
   var isBusy: Bool { !open.isEmpty }
 
-  func forEachStretch(_ body: (Stretch) -> Void) { for one in open { body(one.stretch) } }
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {}
 
   mutating func takeTraffic() -> LinkTraffic {

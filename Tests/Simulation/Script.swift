@@ -1,10 +1,12 @@
 import TinyPush
+import TinyPushBinary
 
 /// What a test script can do to the world.
 extension World {
   var accepted: [Int] { gateway.pushes.map(\.number) }
-  var inFlight: Int { courier.inFlight(link) }
-  var waiting: [String] { disk.new.keys.sorted() }
+  var inFlight: Int { courier.inFlight }
+  /// The names of the files in `new/` and `taken/`, as they were put.
+  var waiting: [String] { disk.waiting.map(\.name).sorted() }
   /// The numbers of the notifications that are recorded in `failed/`.
   var recorded: [Int] { disk.failures.compactMap(\.number) }
   var forbidsLoss: Bool {
@@ -38,10 +40,21 @@ extension World {
   }
 
   func append(_ name: String, _ text: String, items: [Item], tells: Bool) {
-    guard let file = disk.new[name] else { return }
-    disk.append(name, text.bytes, items: ledger.put(items, into: name))
-    if file.wasOpened { ledger.reopen(file) }
-    if tells { notices.append(.ended(name)) }
+    guard let file = disk.waiting.last(where: { $0.name == name }) else { return }
+    append(to: file, text, items: items, tells: tells)
+  }
+
+  /// Appends to a file that a program has open.
+  func append(to file: SpoolFile, _ text: String, items: [Item], tells: Bool) {
+    disk.append(file, text.bytes, items: ledger.put(items, into: file.name))
+    if file.wasOpened {
+      ledger.reopen(file)
+      // A power cut can undo the taking. What comes into new/ once more has another identity.
+      for item in file.items {
+        if let number = item.number { ledger.movable.insert(World.serial(of: number)) }
+      }
+    }
+    if tells { notices.append(disk.new[file.name] === file ? .ended(file.name) : .changed(file)) }
   }
 
   func delete(_ name: String) {
@@ -65,7 +78,9 @@ extension World {
     disk.lists[name] = list
   }
 
-  func makeUnreadable(_ name: String, _ failure: OpenFailure?) { disk.new[name]?.failure = failure }
+  func makeUnreadable(_ name: String, _ failure: OpenFailure?) {
+    disk.waiting.last { $0.name == name }?.failure = failure
+  }
 
   /// The factor of serial numbers, which distinguish notifications to the same token.
   static let tokensMax = 1_000_000
@@ -86,9 +101,19 @@ extension World {
     return Int(String(decoding: digits, as: UTF8.self)) ?? 0
   }
 
+  /// Whether tokens have several lengths, which only HTTP/2 has.
+  @TaskLocal static var hasSeveralLengths = false
+  private static let lengths = [32, 80, 54, 100, 32, 4, 40]
+
+  /// Returns the number of digits of a token.
+  static func digitCount(_ number: Int) -> Int {
+    hasSeveralLengths ? 2 * lengths[number % lengths.count] : 64
+  }
+
+  /// Returns a token that ends with the number.
   static func token(_ number: Int) -> String {
     let digits = String(number % tokensMax, radix: 16)
-    return String(repeating: "0", count: 64 - digits.count) + digits
+    return String(repeating: "0", count: digitCount(number % tokensMax) - digits.count) + digits
   }
 
   static func notification(_ numbers: Int..., alert: String = "Tank low", with members: String = "")
@@ -124,19 +149,17 @@ extension World {
     hangUp()
     dialed = nil
     notices = []
-    openFile = nil
     isFinished = false
     lastWord = .wait
     lives += 1
     if let once { settings.isOnce = once }
     change(&settings)
     courier = Courier(settings)
-    link = BinaryLink(settings, seed: UInt64(lives + 1))
+    link = BinaryLink(settings, binary, seed: UInt64(lives + 1))
     scattered = scattered?.restarted()
     if let other = http2.take() { http2 = other.restarted(seed: UInt64(lives + 1)) }
     held = nil
     ledger.restarted(settings)
     noticeSuppression()
-    if let progress = disk.progress { courier.resume(progress) }
   }
 }

@@ -13,8 +13,12 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private var wire: HTTP2Wire?
   private var aside: HTTP2Wire?
   private var dialedAt: Instant?
+  /// The last instants at which it dialed.
+  private var dials: [Instant] = []
+  /// Whether the last connection was cut with open requests.
+  private var mustStartSmall = false
   /// Notifications that were taken and have no outcome.
-  private var open: [(place: FilePlace, number: Int, key: String?, order: UInt64)] = []
+  private var open: [(message: MessageNumber, number: Int, key: String?, order: UInt64)] = []
   /// The order of the newest accepted notification, by device and collapse ID.
   ///
   /// The numbers of notifications that were taken after a newer one was accepted.
@@ -53,11 +57,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
   func obstacle(payloadBytes: Int) -> Obstacle? { link.obstacle(payloadBytes: payloadBytes) }
 
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
+    let token = World.number(message.token)
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
-    let (offset, order, wasSent) = (message.place.offset, message.order, message.wasSent)
-    service.say("    take \(number) at \(offset) order \(order) \(wasSent)")
+    let (order, wasSent) = (message.order, message.wasSent)
+    service.say("    take \(number) order \(order) \(wasSent)")
     service.ledger.takes(number)
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
@@ -69,22 +73,15 @@ struct SimulatedHTTP2: ~Copyable, Link {
     } else {
       late.remove(number)
     }
-    open.append((message.place, number, key, message.order))
+    open.append((message.number, number, key, message.order))
     link.take(message, in: text)
   }
 
-  mutating func takeOutcome() -> LinkOutcome? {
-    guard let outcome = link.takeOutcome() else { return nil }
-    let stretch: Stretch
-    switch outcome {
-    case .accepted(let one, _), .rejected(let one, _), .returned(let one, _), .superseded(let one),
-      .dropped(let one):
-      stretch = one
-    }
-    guard let index = open.firstIndex(where: { $0.place == stretch.place }), stretch.count == 1
-    else {
-      service.ledger.complain("an outcome of a notification that was not taken: \(stretch)")
-      return outcome
+  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
+    guard let (message, outcome) = link.takeOutcome() else { return nil }
+    guard let index = open.firstIndex(where: { $0.message == message }) else {
+      service.ledger.complain("an outcome of a notification that was not taken: \(message)")
+      return (message, outcome)
     }
     let (_, number, key, order) = open.remove(at: index)
     service.say("    \(number): \(outcome)")
@@ -100,16 +97,31 @@ struct SimulatedHTTP2: ~Copyable, Link {
         shown[key] = max(shown[key, default: 0], order)
       }
       service.ledger.proves(number)
-    case .rejected(_, let rejection): service.ledger.rejects(number, rejection)
-    case .returned(let stretch, let notBefore):
+    case .rejected(let rejection):
+      service.ledger.rejects(number, rejection)
+      check(number, rejection)
+    case .returned(let wasSent, let notBefore):
       if let notBefore { service.waits[number] = notBefore }
-      if !stretch.wasSent { service.ledger.life.framed.remove(number) }
+      if !wasSent { service.ledger.life.framed.remove(number) }
     case .superseded:
       service.ledger.supersededNumbers.insert(number)
       service.ledger.life.superseded += 1
     case .dropped: service.ledger.dropped.insert(number)
     }
-    return outcome
+    return (message, outcome)
+  }
+
+  /// Checks that the service refused the notification, or that three connections ended by it.
+  private func check(_ number: Int, _ rejection: Rejection) {
+    guard rejection.reason != .endsConnections else {
+      service.ledger.life.inferredRejections += 1
+      return
+    }
+    let status = Int(rejection.code)
+    let least = [401, 403, 404, 405].contains(status) ? 3 : 1
+    if service.answers[number]?[status] ?? 0 < least {
+      service.ledger.complain("\(number) is rejected with \(status), and was not \(least) times")
+    }
   }
 
   mutating func takeProved() -> UInt64? { link.takeProved() }
@@ -151,7 +163,10 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private mutating func perform(_ step: Courier.Step) {
     service.say("    \(step)")
     switch step {
-    case .dial: dialedAt = now.now + .milliseconds(2 * service.latency + 1)
+    case .dial:
+      dialedAt = now.now + .milliseconds(2 * service.latency + 1)
+      dials = dials.filter { now.now < $0 + .seconds(60) } + [now.now]
+      if dials.count > 20 { service.ledger.complain("it dials \(dials.count) times in a minute") }
     case .write:
       guard let wire else { return service.ledger.complain("writes without a connection") }
       wire.write([UInt8](link.batchContents()))
@@ -165,8 +180,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
         unacknowledged: wire.written - wire.acknowledged, since: .milliseconds(0),
         roundTrip: .milliseconds(2 * service.latency))
     case .authorize:
-      if let token = service.token(isRefused: link.refusedTokenIssuedAt != nil) {
-        link.authorized(token.text.utf8.span, issuedAt: token.issuedAt)
+      if let token = service.token(
+        isRefused: link.refusedTokenIssuedAt != nil, isInvalid: link.isTokenInvalid)
+      {
+        link.authorized(
+          token.text.utf8.span, issuedAt: token.issuedAt, isStored: token.isStored)
       } else {
         link.notAuthorized(until: now.now + .seconds(30))
       }
@@ -201,6 +219,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
       dialedAt = nil
       if service.canDial() {
         wire = HTTP2Wire(service)
+        if mustStartSmall { wire?.startMax = max(settings.streams / 16, 1) }
+        mustStartSmall = false
         link.connected()
       } else {
         link.disconnected(at: now.now, byPeer: false)
@@ -212,6 +232,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
       link.received(bytes.span)
     }
     if let wire, wire.isCutForClient {
+      mustStartSmall = !wire.unanswered.isEmpty && !wire.isLeaving && aside == nil
       self.wire = nil
       link.disconnected(at: now.now, byPeer: true)
     }
@@ -229,11 +250,9 @@ struct SimulatedHTTP2: ~Copyable, Link {
 
   // MARK: - State
 
-  var stretchCount: Int { link.stretchCount }
-  var notificationCount: Int { link.notificationCount }
   var isBusy: Bool { link.isBusy }
-  var endings: UInt32 { link.endings }
-  func forEachStretch(_ body: (Stretch) -> Void) { link.forEachStretch(body) }
+  /// The failures in a row, after ten of which `run --once` gives up.
+  var failures: Int { mutating get { link.failures } }
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { link.forEachBuffer(body) }
 
   mutating func takeTraffic() -> LinkTraffic {

@@ -8,9 +8,9 @@ struct Trace {
   private(set) var lines: [String] = []
 
   /// Adds an entry to the hash (FNV-1a over its word and numbers) and to the lines.
-  mutating func note(_ word: StaticString, at milliseconds: UInt64, _ numbers: Int...) {
+  mutating func note(_ word: String, at milliseconds: UInt64, _ numbers: Int...) {
     mix(milliseconds)
-    word.withUTF8Buffer { for byte in $0 { mix(UInt64(byte)) } }
+    for byte in word.utf8 { mix(UInt64(byte)) }
     for number in numbers { mix(UInt64(bitPattern: Int64(number))) }
     guard isKept else { return }
     let text = numbers.map(String.init).joined(separator: " ")

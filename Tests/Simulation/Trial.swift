@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// A run of a world in which a seed decides everything: the files, the settings and the faults.
 ///
@@ -29,13 +30,13 @@ public final class Trial {
     case http2
   }
 
-  private let seed: UInt64
+  let seed: UInt64
   let world: World
   var random: Seeded
   var workload: Workload
   let faults: Faults
   private let isOnce: Bool
-  private let way: Way
+  let way: Way
 
   var isCalm = false
   private(set) var files: [SpoolFile] = []
@@ -44,6 +45,7 @@ public final class Trial {
   /// The HTTP/2 service, if the run uses that link.
   var service: HTTP2Service?
   var refusalsUntil: Instant?
+  var http2Faults = HTTP2Faults()
   private var wasStopped: Bool { stopBy != nil }
   /// The number of agents that began after the faults.
   var calmLives = 0
@@ -73,12 +75,8 @@ public final class Trial {
     world = World(seed: seed, once: isOnce) {
       $0.rules.service = way == .http2 ? .http2 : .binary
       $0.window = random.pick([16, 16, 40, 500])
-      $0.format = random.oneIn(3) ? random.pick([.enhanced, .enhanced, .simple]) : .items
-      $0.confirm = random.pick([.drain, .drain, .settle, .barrier])
       $0.uncertain = random.oneIn(12) ? .drop : .resend
       $0.linger = .milliseconds(random.pick([0, 20, 100]))
-      $0.settle = .seconds(random.pick([2, 10]))
-      $0.barrierInterval = .seconds(random.pick([5, 60]))
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400, 86_400, 900])
       $0.reportsSettlements = seed % 4 == 1
@@ -89,20 +87,31 @@ public final class Trial {
       if $0.limit == nil || limits.oneIn(3) {
         $0.limitAll = RateLimit(count: 4 * count, period: period)
       }
+    } binary: {
+      $0.format = random.oneIn(3) ? random.pick([.enhanced, .enhanced, .simple]) : .items
+      $0.confirm = random.pick([.drain, .drain, .settle, .barrier])
+      $0.settle = .seconds(random.pick([2, 10]))
+      $0.barrierInterval = .seconds(random.pick([5, 60]))
     }
     world.ledger.isAnswering = way != .binary
     workload = Workload(
       &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,
-      hasIdentifiers: world.settings.format != .simple, isLimiting: world.ledger.hasLimits)
+      hasIdentifiers: world.binary.format != .simple, isLimiting: world.ledger.hasLimits)
     self.random = random
   }
 
   /// Runs the world of a seed.
   public static func run(_ seed: UInt64, _ way: Way = .binary, keepsTrace: Bool = false) -> Outcome
   {
-    let trial = Trial(seed, way)
+    World.$hasSeveralLengths.withValue(way == .http2) {
+      run(Trial(seed, way), keepsTrace: keepsTrace)
+    }
+  }
+
+  private static func run(_ trial: Trial, keepsTrace: Bool) -> Outcome {
+    let seed = trial.seed
     trial.world.trace.isKept = keepsTrace
-    trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
+    trial.world.trace.say("\(trial.world.settings) \(trial.world.binary) \(trial.faults)")
     Traps.reporting(seed) { trial.run() }
     trial.world.trace.say("\(trial.world.courier.counters)")
     defer { trial.tearDown() }
@@ -119,11 +128,12 @@ public final class Trial {
       world.timeline.plan(after: event.at) { [self] in inject(event.kind) }
     }
     world.timeline.plan(after: faults.calmAt) { [self] in calm() }
+    if service != nil { planEndOfPoison() }
     let end = world.timeline.now + .milliseconds(faults.calmAt) + Self.patience
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {
       // The next agent handles what a stop, or a failing disk, has left.
-      if isCalm, world.disk.new.isEmpty {
+      if isCalm, world.disk.waiting.isEmpty {
         // `--once` does not wait for what is due later.
         waitForNextDue()
       } else if isCalm {
@@ -157,14 +167,14 @@ public final class Trial {
 
   /// Whether everything has been delivered and nothing is to come.
   var isDone: Bool {
-    isCalm && world.disk.new.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
+    isCalm && world.disk.waiting.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
       && world.ledger.isAllSummarized
   }
 
   // MARK: - Choices of the seed
 
   private func setUp() {
-    let settle = Int(world.settings.settle.milliseconds)
+    let settle = Int(world.binary.settle.milliseconds)
     world.ledger.isPrompt = faults.isPrompt
     world.ledger.suppressing.isClockSteady = !faults.has(.wall)
     world.disk.isJournaled = random.oneIn(2)
@@ -219,6 +229,7 @@ public final class Trial {
     let token = push.number % World.tokensMax
     if workload.deadly.contains(token) { return .vanish }
     if let status = workload.refusals[token] { return .refuse(status) }
+    if push.payloadBytes.count > workload.payloadLimit { return .refuse(.invalidPayloadSize) }
     return responses.isEmpty ? .accept : responses.removeFirst()
   }
 
@@ -271,6 +282,7 @@ public final class Trial {
     world.ledger.numberMax = workload.numbers
     world.ledger.serialMax = workload.serials
     world.put(name, text, items: items, tells: tells)
+    world.disk.new[name]!.mayGrow = random.oneIn(6)
     files.append(world.disk.new[name]!)
   }
 
@@ -288,11 +300,13 @@ public final class Trial {
         if let number = item.number { world.ledger.places[number, default: 0] += 1 }
       }
       let createdAt = world.timeline.now
-      let created = world.disk.new[file.name]
+      let created = world.disk.new[file.name]!
+      created.isBeingWritten = true
       beingWritten.insert(file.name)
       world.timeline.plan(after: duration) { [self] in
         beingWritten.remove(file.name)
-        guard world.disk.new[file.name] === created else {
+        created.isBeingWritten = false
+        guard world.disk.waiting.contains(where: { $0 === created }) else {
           world.ledger.isUneventful = false
           return
         }
@@ -302,7 +316,7 @@ public final class Trial {
           if let number = items[index].number { world.ledger.places[number]! -= 1 }
         }
         world.append(
-          file.name, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
+          to: created, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
           items: items, tells: true)
       }
     }

@@ -5,7 +5,7 @@ extension Trial {
 
   func inject(_ kind: Faults.Kind) {
     world.trace.say("\(kind) happens")
-    let settle = world.settings.settle.milliseconds
+    let settle = world.binary.settle.milliseconds
     switch kind {
     case .close: world.cut()
     case .reset: world.connection?.reset(latency: 0, hides: true)
@@ -38,13 +38,12 @@ extension Trial {
     case .diskFull:
       during(random.upTo(20_000)) {
         $0.world.canRecord = !$1
-        $0.world.canKeepProgress = !$1
         $0.world.disk.suppression.canWrite = !$1
       }
     case .readOnly:
       during(random.upTo(60_000)) {
         $0.world.canRecord = !$1
-        $0.world.canKeepProgress = !$1
+        $0.world.canTake = !$1
         $0.world.canRemove = !$1
         $0.world.disk.suppression.canWrite = !$1
       }
@@ -54,14 +53,15 @@ extension Trial {
         $0.world.disk.suppression.canSync = !$1
       }
     case .busy:
-      guard let name = anyName() else { return }
-      world.makeUnreadable(name, .later)
-      _ = until(random.upTo(9000)) { $0.world.makeUnreadable(name, nil) }
+      guard let file = anyFile() else { return }
+      let failure: OpenFailure = random.oneIn(2) ? .shortage : .busy
+      file.failure = failure
+      _ = until(random.upTo(9000)) { _ in file.failure = nil }
       guard let list = world.disk.lists["family"], list.failure == nil else { return }
-      list.failure = .later
-      _ = until(random.upTo(9000)) { _ in if case .later = list.failure { list.failure = nil } }
+      list.failure = failure
+      _ = until(random.upTo(9000)) { _ in if list.isBusy { list.failure = nil } }
     case .unreadable:
-      guard let name = anyName(), let file = world.disk.new[name] else { return }
+      guard let file = anyFile() else { return }
       // Always, or from a place in the middle on.
       if random.oneIn(2) {
         file.failure = .unreadable(13)
@@ -131,13 +131,19 @@ extension Trial {
     }
   }
 
-  private func anyName() -> String? {
-    let names = world.waiting.filter { !beingWritten.contains($0) }
-    return names.isEmpty ? nil : random.pick(names)
+  private func anyFile() -> SpoolFile? {
+    let files = world.disk.waiting.filter { !beingWritten.contains($0.name) }
+    return files.isEmpty ? nil : random.pick(files)
   }
 
+  /// Lets a program change a file, as far as that is possible.
+  ///
+  /// A file in `taken/` changes only if a program has it open, and is not found by its name.
   private func changeFile(_ kind: Faults.Kind) {
-    guard let name = anyName(), let file = world.disk.new[name] else { return }
+    guard let file = anyFile() else { return }
+    let name = file.name
+    let isNew = world.disk.new[name] === file
+    guard isNew || kind == .append && file.mayGrow || kind == .replace else { return }
     // Only the agent uses names with a dot. And if two files under one name are put aside, their
     // order is unknown.
     if name.contains("."), kind != .delete { return }
@@ -152,7 +158,7 @@ extension Trial {
       }
       world.ledger.numberMax = workload.numbers
       world.ledger.serialMax = workload.serials
-      world.append(name, text, items: items, tells: random.oneIn(2))
+      world.append(to: file, text, items: items, tells: random.oneIn(2))
     case .replace:
       let (text, items) = workload.more(&random)
       put(name, text, items, tells: random.oneIn(2))
@@ -172,7 +178,7 @@ extension Trial {
     dialsUntil = nil
     stepMilliseconds = 0
     world.latency = min(world.latency, 20)
-    world.answerDelay = min(world.answerDelay, world.settings.settle.milliseconds / 4)
+    world.answerDelay = min(world.answerDelay, world.binary.settle.milliseconds / 4)
     world.answerPace = min(world.answerPace, 1)
     world.hidesAnswers = false
     world.resets = false
@@ -184,7 +190,7 @@ extension Trial {
     world.canRecord = true
     world.canSync = true
     world.canRemove = true
-    world.canKeepProgress = true
+    world.canTake = true
     world.canScanLater = true
     world.canPostpone = true
     world.disk.suppression.canWrite = true
@@ -196,9 +202,10 @@ extension Trial {
     }
     // Notifications over a limit are due by the clock of the time when they were put aside.
     if workload.isLimiting, faults.has(.wall) { world.wallAtStart = 1_900_000_000 }
-    for list in world.disk.lists.values { if case .later = list.failure { list.failure = nil } }
-    for file in Array(world.new.values) + Array(world.later.values) {
-      if case .later = file.failure { file.failure = nil }
+    for list in world.disk.lists.values where list.isBusy { list.failure = nil }
+    for file in files {
+      if file.isBusy { file.failure = nil }
+      file.mayGrow = false
     }
   }
 
@@ -224,7 +231,8 @@ extension Trial {
       world.trace.note("stop", at: world.timeline.elapsed)
       world.courier.stop()
       world.ledger.isStopping = true
-      stopBy = world.timeline.now + world.settings.stopPatience + .seconds(5)
+      let patience = way == .http2 ? .seconds(20) : world.binary.settle
+      stopBy = world.timeline.now + patience + .seconds(5)
     case .sleep(let milliseconds): sleep(milliseconds)
     }
   }
@@ -233,7 +241,7 @@ extension Trial {
   private func crashesByChance(after word: Word) -> Bool {
     guard !isCalm, faults.stepsBetweenCrashes > 0, crashesLeft > 0 else { return false }
     let isDelicate = [
-      .record, .sync, .remove, .keepProgress, .release, .cancel, .survey, .keepLearned,
+      .read, .record, .sync, .remove, .rename, .release, .keepLearned,
     ].contains(word)
     guard random.oneIn(isDelicate ? 20 : faults.stepsBetweenCrashes) else { return false }
     crashesLeft -= 1
@@ -260,8 +268,8 @@ extension Trial {
     world.trace.note("sleep", at: world.timeline.elapsed, Int(milliseconds))
     world.connection?.sleep(
       for: .milliseconds(milliseconds), and: .milliseconds(UInt64(random.upTo(1000))))
+    world.ledger.sleptUntil = world.timeline.now + .milliseconds(milliseconds)
     pass(milliseconds)
-    world.ledger.sleptUntil = world.timeline.now
     world.link.suspended(until: world.timeline.now)
     if world.http2 != nil { world.http2!.suspended(until: world.timeline.now) }
   }

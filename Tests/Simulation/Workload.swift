@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// The files of a run: their contents, when they are put, and what must become of them.
 struct Workload {
@@ -39,6 +40,8 @@ struct Workload {
   /// The most refusals, since each one lets everything after it be sent again.
   private static let refusalsMax = 25
   private let deadlyMax: Int
+  /// The gateway's limit on payloads in bytes.
+  let payloadLimit: Int
 
   /// Chooses the files of a run.
   ///
@@ -50,6 +53,7 @@ struct Workload {
     self.isLimiting = isLimiting
     refusedOneIn = hasIdentifiers ? random.pick([5, 25, 25, 100]) : .max
     deadlyMax = random.oneIn(5) ? random.upTo(2) : 0
+    payloadLimit = hasIdentifiers && random.oneIn(3) ? random.pick([256, 300, 1000]) : 2048
     isTimed = random.oneIn(3)
     isCollapsing = random.oneIn(3)
     isSuppressing = random.oneIn(3)
@@ -127,7 +131,7 @@ struct Workload {
     switch random.upTo(23) {
     case 0:
       text += random.pick([
-        #"{"prority": 5}"#, "{bad\n", #"{"token": "12", "payload": {"aps": {"badge": 1}}}"#, "{]",
+        #"{"prority": 5}"#, "{bad\n", #"{"token": "123", "payload": {"aps": {"badge": 1}}}"#, "{]",
       ])
       items.append(Item(offset: offset, end: text.utf8.count + 2))
     case 1:
@@ -171,7 +175,7 @@ struct Workload {
       deadly.insert(number)
     } else if refusedOneIn < .max, refusals.count < Self.refusalsMax, random.oneIn(refusedOneIn) {
       let status = random.pick([
-        Status.invalidToken, .invalidPayloadSize, .processingError, .unknown,
+        Status.invalidToken, .missingPayload, .processingError, .unknown,
       ])
       refusals[number] = status
       if status == .invalidToken { invalid.append(number) }
@@ -293,11 +297,11 @@ struct Workload {
     let first = 900_000 + 1000 * Int(name.utf8.first! - 0x61)
     var content = List()
     var lines: [String] = []
-    let padding = random.oneIn(5) ? random.upTo(900) : 0
+    let padding = random.oneIn(5) ? random.upTo(750) : 0
     for number in first...first + random.upTo(random.oneIn(4) ? 60 : 6) where !random.oneIn(5) {
       if random.oneIn(12) {
-        lines.append(random.pick(["12", "# nobody", "", String(repeating: "x", count: 2000)]))
-        if lines.last!.count == 2 || lines.last!.count == 2000 { content.problems += 1 }
+        lines.append(random.pick(["123", "# nobody", "", String(repeating: "x", count: 2000)]))
+        if lines.last!.count == 3 || lines.last!.count == 2000 { content.problems += 1 }
       }
       content.members.insert(number)
       lines.append(

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// A simulated world around a courier: the spool's disk, a network, a gateway, and clocks.
 ///
@@ -18,6 +19,7 @@ final class World {
 
   // The agent.
   var settings: Courier.Settings
+  private(set) var binary = BinaryLink.Settings()
   var courier: Courier
   var link: BinaryLink
   /// The link in place of the binary link, if any.
@@ -30,16 +32,17 @@ final class World {
   private var courierBytes = 0
   /// Calls of `courier.next`.
   private(set) var steps = 0
-  private(set) var scans = 0
+  var scans = 0
   /// Names and times of the unlinked files, in order.
   var removed: [(name: String, at: Instant)] = []
-  var openFile: SpoolFile?
   /// Events that inotify has not reported yet.
   var notices: [Notice] = []
 
   enum Notice {
     case began(String)
     case ended(String)
+    /// A file in `taken/` was written to or closed.
+    case changed(SpoolFile)
     case suppressed
     case overflow
   }
@@ -87,7 +90,8 @@ final class World {
   var lastWord = Word.wait
 
   init(
-    seed: UInt64 = 1, once: Bool = false, _ change: (inout Courier.Settings) -> Void = { _ in }
+    seed: UInt64 = 1, once: Bool = false, _ change: (inout Courier.Settings) -> Void = { _ in },
+    binary changeBinary: (inout BinaryLink.Settings) -> Void = { _ in }
   ) {
     var settings = Courier.Settings()
     settings.isOnce = once
@@ -95,12 +99,14 @@ final class World {
     settings.plausibleSince = 1_000_000_000
     change(&settings)
     self.settings = settings
+    changeBinary(&binary)
     courier = Courier(settings)
-    link = BinaryLink(settings, seed: seed)
+    link = BinaryLink(settings, binary, seed: seed)
     timeline = Timeline()
     disk = Disk(timeline)
     gateway = Gateway(timeline)
-    ledger = Ledger(settings, timeline, disk, gateway)
+    ledger = Ledger(settings, binary, timeline, disk, gateway)
+    ledger.say = { [unowned self] in trace.say($0()) }
   }
 
   subscript<Value>(dynamicMember path: ReferenceWritableKeyPath<Disk, Value>) -> Value {
@@ -140,32 +146,18 @@ final class World {
       account()
       takeReports()
       let word = Word(step)
-      trace.note(word.text, at: timeline.elapsed)
+      trace.note(word.rawValue, at: timeline.elapsed)
       defer { lastWord = word }
       switch step {
-      case .scan: scan()
-      case .open: open()
-      case .read: read()
+      case .scan(let directory): scan(directory)
+      case .read(let directory): read(directory)
       case .readRecipients: readRecipients()
-      case .survey: survey()
-      case .verify: verify()
-      case .scanLater:
-        guard disk.canScanLater else {
-          courier.couldNotScanLater()
-          break
-        }
-        for name in shuffle(disk.later.keys.sorted()) { courier.offerLater(name.bytes.span) }
       case .release: release()
-      case .cancel: cancel()
-      case .close:
-        openFile = nil
-        courier.closed()
       case .record: record()
       case .keepLearned: keepLearned()
       case .sync: sync()
-      case .probe: courier.probed(disk.canRecord)
       case .remove: remove()
-      case .keepProgress: keepProgress()
+      case .rename: rename()
       case .dial: dial()
       case .write: write()
       case .listen:
@@ -185,7 +177,6 @@ final class World {
         guard rest(until: deadline, end: end) else { return }
       case .finish:
         isFinished = true
-        if openFile != nil { complain("a file is still open at the end") }
       }
     }
   }
@@ -203,14 +194,13 @@ final class World {
   /// Returns the violations since the last call.
   func takeViolations() -> [String] { ledger.takeViolations() + gateway.takeComplaints() }
 
-  /// Checks that memory stays constant, except for a buffer that the first `collapse-id` adds.
+  /// Checks that memory stays constant.
   private func checkMemory() {
     var bytes = 0
     courier.forEachBuffer { bytes += $0.count }
     link.forEachBuffer { bytes += $0.count }
     if courierBytes == 0 { courierBytes = bytes }
-    let difference = abs(bytes - courierBytes)
-    if difference > 0, difference != Survey.bytesMax {
+    if bytes != courierBytes {
       complain("memory grows from \(courierBytes) to \(bytes) bytes")
     }
   }
@@ -286,7 +276,11 @@ final class World {
     for notice in notices {
       switch notice {
       case .began(let name): courier.writingBegan(name.bytes.span)
-      case .ended(let name): courier.writingEnded(name.bytes.span)
+      case .ended(let name): courier.appeared(name.bytes.span)
+      case .changed(let file):
+        if let name = disk.taken.first(where: { $0.value === file })?.key {
+          courier.changed(name.bytes.span)
+        }
       case .suppressed: noticeSuppression()
       case .overflow: courier.missedEvents()
       }
@@ -333,14 +327,5 @@ final class World {
     connection?.isHungUp = true
     connection = nil
     blockedBytes = nil
-  }
-
-  // MARK: - Spool steps
-
-  private func scan() {
-    scans += 1
-    noticeSuppression()
-    guard disk.canScan else { return courier.couldNotScan() }
-    for name in shuffle(disk.names) { courier.offer(name.bytes.span, inode: disk.new[name]!.inode) }
   }
 }

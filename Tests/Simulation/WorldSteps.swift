@@ -1,122 +1,65 @@
 import TinyPush
+import TinyPushBinary
 
 /// What the agent does for each of the courier's steps.
 extension World {
   // MARK: - Spool
 
-  func open() {
-    if openFile != nil { complain("opened a file while another one is open") }
-    let name = String(courier.fileName())
-    guard let file = disk.new[name] else { return courier.couldNotOpen(.vanished) }
-    if let failure = file.failure {
-      if case .unreadable = failure { ledger.reopen(file) }
-      return courier.couldNotOpen(failure)
+  func scan(_ directory: Courier.Directory) {
+    var isComplete = true
+    var lingering = false
+    switch directory {
+    case .new:
+      scans += 1
+      noticeSuppression()
+      isComplete = disk.canScan
+      if isComplete {
+        for name in shuffle(disk.names) { courier.offer(name.bytes.span, in: .new) }
+      }
+    case .taken:
+      for name in shuffle(disk.taken.keys.sorted()) where !courier.isUnderWay(name.bytes.span) {
+        if !sweep(name) { lingering = true }
+      }
+    case .later:
+      isComplete = disk.canScanLater
+      if isComplete { scanLater() } else { excuseReplaced() }
     }
-    ledger.opened(file, name)
-    let offset = Int(courier.readOffset)
-    let count = fill(file)
-    let isWhole = offset + count >= file.bytes.count
-    openFile = isWhole ? nil : file
-    var identity = file.identity
-    var delivered: Int64 = 0
-    if let known = courier.known(inode: file.inode), file.begins(as: known.identity, known.content)
-    {
-      if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
-    }
-    courier.opened(
-      identity, bytes: count, isWhole: isWhole, lastByte: file.bytes.last { $0 > 0x20 } ?? 0,
-      delivered: delivered)
+    courier.scanned(directory, isComplete: isComplete, lingering: lingering)
   }
 
-  func read() {
-    guard let file = openFile else {
-      complain("read without an open file")
-      return courier.filled(bytes: 0, isWhole: true)
+  /// Offers a file in `taken/`, or removes a settled one; returns false if it stays.
+  private func sweep(_ name: String) -> Bool {
+    let file = disk.taken[name]!
+    let settled = TakenName(name.bytes.span)!.offset
+    if Int(settled) < file.bytes.count {
+      courier.offer(name.bytes.span, in: .taken)
+      return true
     }
-    if courier.readOffset >= file.readableBytes {
-      openFile = nil
-      ledger.reopen(file)
-      return courier.couldNotRead(5)
+    let isSilent = file.cameAt.until(timeline.now) > .seconds(600)
+    guard !file.mayGrow || isSilent else { return false }
+    guard case .removed = disk.remove(name, bytes: settled) else { return false }
+    ledger.removed(file, file.name)
+    removed.append((file.name, timeline.now))
+    return true
+  }
+
+  /// Excuses the files that should be replaced now, and cannot be.
+  private func excuseReplaced() {
+    for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
+      disk.later[name]!.isExcused = true
     }
-    let count = fill(file)
-    if count == 0 { openFile = nil }
-    courier.filled(bytes: count, isWhole: count == 0)
   }
 
-  private func fill(_ file: SpoolFile) -> Int {
-    let offset = min(Int(courier.readOffset), file.bytes.count)
-    let room = courier.inputRoom
-    let count = min(room.count, file.bytes.count - offset, disk.readBytesMax)
-    _ = room.update(fromContentsOf: file.bytes[offset..<offset + count])
-    return count
-  }
-
-  func readRecipients() {
-    let name = String(courier.recipientsName())
-    trace.say("  \(name)")
-    guard let list = disk.lists[name] else { return courier.couldNotReadRecipients(.vanished) }
-    if let failure = list.failure { return courier.couldNotReadRecipients(failure) }
-    let offset = min(Int(courier.recipientsOffset), list.bytes.count)
-    let room = courier.recipientsRoom
-    let count = min(room.count, list.bytes.count - offset, disk.readBytesMax)
-    _ = room.update(fromContentsOf: list.bytes[offset..<offset + count])
-    courier.readRecipients(
-      list.identity, bytes: count, isWhole: offset + count == list.bytes.count)
-  }
-
-  // MARK: - Waiting files
-
-  func survey() {
-    let name = String(courier.surveyName())
-    trace.say("  \(name)")
-    guard let file = disk.new[name], file.failure == nil else { return courier.couldNotSurvey() }
-    guard courier.surveyOffset < file.readableBytes else { return courier.couldNotSurvey() }
-    let offset = min(Int(courier.surveyOffset), file.bytes.count)
-    let room = courier.surveyRoom
-    let count = min(room.count, file.bytes.count - offset, disk.readBytesMax)
-    _ = room.update(fromContentsOf: file.bytes[offset..<offset + count])
-    courier.surveyed(
-      file.identity, bytes: count, isWhole: offset + count == file.bytes.count)
-  }
-
-  func verify() {
-    let name = String(courier.verifiedName())
-    trace.say("  \(name)")
-    let file = disk.new[name]
-    courier.verified(file != nil && file?.identity == courier.verifiedIdentity)
-  }
-
-  func release() {
-    let name = String(courier.dueName())
-    var text = Text(capacity: 300)
-    courier.appendReleasedName(to: &text)
-    let target = String(text.bytes)
-    trace.say("  release \(name)")
-    guard let file = disk.later[name] else { return courier.couldNotRelease(isGone: true) }
-    var hasSource = file.isSummary
-    if let source = LaterName.sourceRange(in: courier.dueName()) {
-      hasSource = hasSource || disk.new[String(name.utf8.dropFirst(source.lowerBound))!] != nil
-    }
-    if file.isTorn, hasSource {
-      _ = disk.cancel(name)
-      if !file.isSummary { ledger.removedTorn(file, name) }
-      return courier.couldNotRelease(isGone: true)
-    }
-    if !file.isTorn, !disk.isSynced(name) {
-      complain("\(name) goes to new/, where a power cut would tear it")
-    }
-    guard disk.release(name, as: target) else { return courier.couldNotRelease(isGone: false) }
-    ledger.released(file)
-    notices.append(.ended(target))
-    courier.released()
-  }
-
-  func cancel() {
+  private func scanLater() {
     var count = 0
-    for name in disk.later.keys.sorted() where courier.isReplaced(name.bytes.span) {
+    for name in shuffle(disk.later.keys.sorted()) {
+      guard courier.isReplaced(name.bytes.span) else {
+        courier.offer(name.bytes.span, in: .later)
+        continue
+      }
       let file = disk.later[name]!
       trace.say("  cancel \(name)")
-      guard disk.canScanLater, disk.cancel(name) else {
+      guard disk.cancel(name) else {
         file.isExcused = true
         continue
       }
@@ -126,29 +69,110 @@ extension World {
     courier.cancelled(count)
   }
 
+  func read(_ directory: Courier.Directory) {
+    var name = String(courier.stepName())
+    trace.say("  \(name)")
+    guard let file = directory == .new ? disk.new[name] : disk.taken[name] else {
+      return courier.read(.failed(.vanished))
+    }
+    if let failure = file.failure {
+      if case .unreadable = failure {
+        ledger.reopen(file)
+        return courier.read(.failed(.unreadable(13, changeTimeNs: file.changeTimeNs)))
+      }
+      return courier.read(.failed(failure))
+    }
+    if directory == .new {
+      if file.isBeingWritten, !file.mayGrow { return courier.read(.failed(.busy)) }
+      guard let target = disk.take(name) else { return courier.read(.failed(.notTaken(30))) }
+      name = target
+    }
+    let offset = min(Int(courier.readOffset), file.bytes.count)
+    guard offset < file.readableBytes else {
+      ledger.reopen(file)
+      return courier.read(.failed(.unreadable(5)))
+    }
+    ledger.opened(file)
+    let room = courier.readRoom()
+    let count = min(
+      room.count, min(file.bytes.count, file.readableBytes) - offset, disk.readBytesMax)
+    _ = room.update(fromContentsOf: file.bytes[offset..<offset + count])
+    courier.read(
+      .text(
+        bytes: count, isWhole: offset + count == file.bytes.count,
+        Courier.FileFacts(
+          arrivalNs: file.arrivalNs, modifiedNs: file.changeTimeNs, size: Int64(file.bytes.count),
+          mayGrow: file.mayGrow)))
+  }
+
+  func readRecipients() {
+    let name = String(courier.stepName())
+    trace.say("  \(name)")
+    guard let list = disk.lists[name] else { return courier.readRecipients(.failed(.vanished)) }
+    if let failure = list.failure { return courier.readRecipients(.failed(failure)) }
+    let offset = min(Int(courier.recipientsOffset), list.bytes.count)
+    let room = courier.recipientsRoom
+    let count = min(room.count, list.bytes.count - offset, disk.readBytesMax)
+    _ = room.update(fromContentsOf: list.bytes[offset..<offset + count])
+    courier.readRecipients(
+      .text(bytes: count, isWhole: offset + count == list.bytes.count, list.identity))
+  }
+
+  // MARK: - Notifications for later
+
+  func release() {
+    let name = String(courier.stepName())
+    let target = String(courier.stepTarget())
+    trace.say("  \(name) to \(target)")
+    guard let file = disk.later[name] else { return courier.released(.isGone) }
+    var hasSource = file.isSummary
+    if let source = LaterName.sourceRange(in: courier.stepName()) {
+      let source = String(name.utf8.dropFirst(source.lowerBound))!
+      hasSource = hasSource || disk.waiting.contains { $0.name == source }
+    }
+    if file.isTorn, hasSource {
+      _ = disk.cancel(name)
+      if !file.isSummary { ledger.removedTorn(file, name) }
+      return courier.released(.isGone)
+    }
+    if !file.isTorn, !disk.isSynced(name) {
+      complain("\(name) goes to taken/, where a power cut would tear it")
+    }
+    guard disk.release(name, as: target) else { return courier.released(.failed) }
+    ledger.released(file)
+    courier.released(.released)
+  }
+
   func record() {
-    if courier.isSummarizing { return summarize() }
-    if settings.reportsSettlements {
-      ledger.settlementReported(courier.settlement, of: String(courier.failureName()))
+    switch courier.recordTask {
+    case .summary: return summarize()
+    case .probe: return courier.recorded(disk.canRecord)
+    default: break
     }
-    guard courier.hasFailure else { return courier.recorded(true) }
-    if courier.isPostponing {
-      let name = String(courier.laterFileName())
-      trace.say("  postpone \(name)")
-      let source = life(of: courier.failureName())
-      let isPostponed = disk.postpone([UInt8](courier.failure()), as: name, from: source)
-      ledger.postponed(source, isPostponed)
+    let name = String(courier.recordedName())
+    var taken = Text(capacity: 300)
+    courier.appendRecordedTakenName(to: &taken)
+    let file = taken.count > 0 ? disk.taken[String(taken.bytes)] : disk.new[name]
+    if settings.reportsSettlements { ledger.settlementReported(courier.settlement, of: file) }
+    var moved: String?
+    switch courier.recordTask {
+    case .report, .summary, .probe: return courier.recorded(true)
+    case .postponed:
+      let target = String(courier.stepTarget())
+      trace.say("  postpone \(target)")
+      let isPostponed = disk.postpone([UInt8](courier.failure()), as: target, from: file)
+      ledger.postponed(file, isPostponed)
       return courier.recorded(isPostponed)
+    case .failure: break
+    case .failureOfFile: moved = String(courier.stepName())
     }
-    let name = String(courier.failureName())
     let text = String(courier.failure())
     guard let failure = Failure(text) else {
       complain("not a line of JSON: \(text.prefix(300))…\(text.suffix(40))")
       return courier.recorded(true)
     }
     if failure.file != name { complain("\(text) is recorded for \(name)") }
-    let file = disk.new[name]
-    let isRecorded = disk.record(failure, of: name, movesFile: courier.failureMovesFile)
+    let isRecorded = disk.record(failure, of: file, moving: moved)
     let isInvalid =
       failure.status == Int(Status.invalidToken.rawValue)
       || failure.reason.contains("bad device token")
@@ -158,14 +182,13 @@ extension World {
     {
       complain("\(number) is spared, and was never accepted")
     }
-    if isRecorded, isInvalid, !isSpared, let number = failure.number,
-      let file = life(of: name.bytes.span)
-    {
+    if isRecorded, isInvalid, !isSpared, let number = failure.number, let file {
       ledger.refuses(number, in: file)
     }
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
-    if isRecorded, courier.failureMovesFile, let file { ledger.forget(file) }
-    ledger.recorded(failure, of: name, isRecorded)
+    trace.say("  \(text.prefix(400))")
+    if isRecorded, moved != nil, let file { ledger.forget(file) }
+    ledger.recorded(failure, of: file, name, isRecorded)
     courier.recorded(isRecorded)
     if isRecorded, isInvalid, !isSpared, let number = failure.number {
       ledger.learnsInvalid(number, learned)
@@ -174,7 +197,7 @@ extension World {
   }
 
   private func summarize() {
-    let name = String(courier.laterFileName())
+    let name = String(courier.stepTarget())
     let text = String(courier.failure())
     trace.say("  summary \(name): \(text.dropLast())")
     guard let summary = Summary(text) else {
@@ -195,12 +218,8 @@ extension World {
   func sync() {
     let isSynced = disk.sync()
     if !isSynced {
-      // A file that was to be replaced may stay until its replacement is read again.
-      for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
-        disk.later[name]!.isExcused = true
-      }
-      for name in disk.names {
-        let file = disk.new[name]!
+      excuseReplaced()
+      for file in disk.waiting {
         // Notifications with a collapse ID may have been replaced by one that is not safe.
         ledger.reopen(file, ifFailed: !file.items.contains { $0.collapseKey != nil })
       }
@@ -210,37 +229,37 @@ extension World {
   }
 
   func remove() {
-    let name = String(courier.settledName())
-    let file = disk.new[name]
-    let removal = disk.remove(name, courier.settledIdentity, courier.settledContent)
+    let name = String(courier.stepName())
+    let file = disk.taken[name]
+    let result = disk.remove(name, bytes: courier.settledBytes)
     if courier.isSettledSetAside { file?.isOriginalKept = true }
     trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
-    if let file, case .removed = removal {
+    if let file, case .removed = result {
       ledger.learns(learned)
-      ledger.removed(file, name)
-      removed.append((name, timeline.now))
+      ledger.removed(file, file.name)
+      removed.append((file.name, timeline.now))
     }
-    if let file, case .failed = removal { ledger.held(file) }
-    courier.removed(removal)
+    courier.removed(result)
   }
 
-  func keepProgress() {
-    let progress = courier.progressToKeep
+  func rename() {
+    let (name, target) = (String(courier.stepName()), String(courier.stepTarget()))
     ledger.learns(learned)
-    ledger.keeps(progress)
-    trace.note("progress", at: timeline.elapsed, Int(progress?.offset ?? 0))
-    courier.keptProgress(disk.keep(progress))
-  }
-
-  private func life(of name: Span<UInt8>) -> SpoolFile? {
-    let name = String(name)
-    return ledger.life.files[name] ?? disk.new[name]
+    guard let file = disk.taken[name] else {
+      complain("\(name) is renamed, and is not there")
+      return courier.renamed(true)
+    }
+    let offset = TakenName(target.bytes.span)!.offset
+    ledger.renames(file, settledTo: offset)
+    trace.note("renamed", at: timeline.elapsed, Int(offset))
+    courier.renamed(disk.rename(name, to: target))
   }
 
   // MARK: - Connection
 
   func dial() {
     dials += 1
+    if http2 == nil, scattered == nil { ledger.dials() }
     if connection != nil { complain("dialed while connected") }
     let life = lives
     let isUp = canDial(dials)
@@ -270,7 +289,7 @@ extension World {
       return link.blocked()
     }
     blockedBytes = nil
-    link.forEachFirst { _ = courier.file(of: $0) }
+    link.forEachFirst { _ = courier.arrivalNs(of: $0) }
     connection.write(bytes, latency: gateway.latency) { [gateway] wireEnd in
       gateway.arrive(connection, bytes, wireEnd: wireEnd)
     }

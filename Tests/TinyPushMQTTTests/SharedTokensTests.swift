@@ -5,8 +5,8 @@ import TinyPushMQTT
 private func record(_ number: UInt8, _ time: UInt32, _ reason: SuppressionRecord.Reason) throws
   -> SuppressionRecord
 {
-  let token = DeviceToken(bytes: [UInt8](repeating: number, count: 32).span)
-  return SuppressionRecord(token: try #require(token), time: time, reason: reason)
+  let token = TokenIdentity(of: [UInt8](repeating: number, count: 32).span)
+  return SuppressionRecord(token: token, time: time, reason: reason)
 }
 
 @Test(arguments: [0, 1, 2, 3, 4] as [UInt8])
@@ -56,8 +56,7 @@ func `a payload that is no record is refused`(payload: String) {
   var tokens = SharedTokens()
   for number in 0..<UInt32(SharedTokens.tokensMax + 10) {
     let bytes = (0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
-    let made = DeviceToken(bytes: bytes.span)
-    let token = try #require(made)
+    let token = TokenIdentity(of: bytes.span)
     tokens.remember(SuppressionRecord(token: token, time: 1, reason: .gone))
   }
   let count = tokens.count

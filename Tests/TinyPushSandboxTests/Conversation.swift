@@ -47,7 +47,7 @@ final class Desk {
   }
 
   /// The token of the app on the first device, in hexadecimal digits.
-  var phone: String { text { $0.append(hex: devices.all[0].apps[0].token.bytes.span) } }
+  var phone: String { text { $0.append(hex: devices.all[0].apps[0].token.bytes) } }
 
   /// The provider token of all requests.
   private(set) lazy var token = jwt()

@@ -68,6 +68,13 @@ import TinyPushAgent
     Row("a voip topic without its suffix", 400, "BadTopic", ["apns-push-type": "voip"]),
     Row("another app's topic", 400, "TopicDisallowed", ["apns-topic": "com.example.other"]),
     Row("a token of 2 digits", 400, "BadDeviceToken", [":path": "/3/device/00"]),
+    Row("a token of 3 digits", 400, "BadDeviceToken", [":path": "/3/device/123"]),
+    Row(
+      "a token of 202 digits", 400, "BadDeviceToken",
+      [":path": "/3/device/" + String(repeating: "1", count: 202)]),
+    Row(
+      "a token of 1000 digits", 400, "BadDeviceToken",
+      [":path": "/3/device/" + String(repeating: "1", count: 1000)]),
     Row(
       "a token that the sandbox did not make", 400, "BadDeviceToken",
       [":path": "/3/device/" + String(repeating: "ab", count: 32)]),
@@ -127,7 +134,7 @@ import TinyPushAgent
     let request = Devices.Request(topic: CString("com.example.other"))
     let name = "pad".bytes
     let token = try desk.devices.add(name.span, request, now: desk.now).1.token
-    let digits = text { $0.append(hex: token.bytes.span) }
+    let digits = text { $0.append(hex: token.bytes) }
     let conversation = Conversation(try desk.session(.nobody))
     let answer = conversation.ask(Self.headers(desk, token: digits), Self.alert)
     #expect(answer?.reason == "DeviceTokenNotForTopic")

@@ -15,7 +15,7 @@ private func open(_ token: [UInt8], _ key: [UInt8] = key) -> TokenContent? {
 
 private func seal(_ content: TokenContent, _ key: [UInt8] = key) -> [UInt8] {
   let token = TokenKey(key.span).seal(content)
-  return [UInt8](token.bytes.span)
+  return [UInt8](token.bytes)
 }
 
 @Test func `a token has the bytes that its documented construction gives`() {

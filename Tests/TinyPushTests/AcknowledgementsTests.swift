@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milliseconds) }
 

@@ -2,22 +2,32 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
-private let text = #"{"token":"\#(World.token(7))","payload":{"aps":{"alert":"x"}}}"#.bytes
+/// Returns a notification with a payload of this size.
+private func text(payloadBytes: Int) -> [UInt8] {
+  let alert = String(repeating: "x", count: payloadBytes - 20)
+  return #"{"token":"\#(World.token(7))","payload":{"aps":{"alert":"\#(alert)"}}}"#.bytes
+}
 
-/// A link without a courier, which plays the shell; the place identifies a notification.
+/// A link without a courier, which plays the shell; notifications are numbered from 1 on.
 private struct Rig: ~Copyable {
   var link: BinaryLink
   var now = Instant(milliseconds: 5000)
-  private var next: Int64 = 1
+  private var next: UInt32 = 1
   private var wireEnd: UInt64 = 0
   var supply = Supply(isAllSent: false, wantsConnection: true, isStopping: false)
 
-  init(_ change: (inout Courier.Settings) -> Void = { _ in }) {
+  init(
+    _ change: (inout Courier.Settings) -> Void = { _ in },
+    binary changeBinary: (inout BinaryLink.Settings) -> Void = { _ in }
+  ) {
     var settings = Courier.Settings()
     settings.window = 64
     change(&settings)
-    link = BinaryLink(settings, seed: 1)
+    var binary = BinaryLink.Settings()
+    changeBinary(&binary)
+    link = BinaryLink(settings, binary, seed: 1)
   }
 
   /// Returns the link's next step.
@@ -27,16 +37,17 @@ private struct Rig: ~Copyable {
     return link.nextStep(supply).map { Word($0) } ?? .wait
   }
 
-  mutating func connect() {
-    // Longer than any pause of the backoff.
-    now = now + .seconds(400)
+  /// Connects, by default later than after any pause of the backoff.
+  mutating func connect(after pause: Duration = .seconds(400)) {
+    now = now + pause
     #expect(step() == .dial)
     link.connected()
     wireEnd = 0
   }
 
-  /// Offers consecutive notifications of a file.
-  mutating func offer(_ count: Int = 1, to claim: UInt32 = 0, wasSent: Bool = false) {
+  /// Offers the next notifications.
+  mutating func offer(_ count: Int = 1, wasSent: Bool = false, payloadBytes: Int = 21) {
+    let text = text(payloadBytes: payloadBytes)
     var reader = NotificationReader()
     var findings = Findings()
     guard
@@ -47,15 +58,14 @@ private struct Rig: ~Copyable {
       return
     }
     let rendition = Rendition(notification, for: nil, in: text.span, Rules())
-    for index in 0..<count {
+    for _ in 0..<count {
       let obstacle = link.obstacle(payloadBytes: rendition.bytes)
       #expect(obstacle == nil)
       link.take(
         Message(
-          token: DeviceToken(hex: World.token(7).bytes.span)!, payload: notification.payload,
-          rendition: rendition, expiration: 0, priority: 10,
-          place: FilePlace(offset: next, claim: ClaimNumber(claim), recipient: 0),
-          follows: index > 0, wasSent: wasSent),
+          token: World.deviceToken(7), identity: World.deviceToken(7).identity,
+          payload: notification.payload, rendition: rendition, expiration: 0, priority: 10,
+          number: MessageNumber(next), wasSent: wasSent),
         in: text.span)
       next += 1
     }
@@ -102,25 +112,22 @@ private struct Rig: ~Copyable {
 
   mutating func die() { link.disconnected(at: now, byPeer: true) }
 
-  /// Returns the link's outcomes in words, each stretch as `PLACE+SKIPPED xCOUNT`.
+  /// Returns the link's outcomes in words, the numbers with the same outcome in a row together.
   mutating func outcomes() -> [String] {
-    var told: [String] = []
-    func words(_ stretch: Stretch) -> String {
-      "\(stretch.place.offset)+\(stretch.skipped) x\(stretch.count)"
+    var told: [(outcome: String, numbers: String)] = []
+    while let (message, outcome) = link.takeOutcome() {
+      let word =
+        switch outcome {
+        case .accepted(let isProved): isProved ? "proved" : "by time"
+        case .rejected(let rejection): "rejected as \(rejection.reason)"
+        case .returned(let wasSent, _): wasSent ? "back, sent" : "back"
+        case .superseded: "superseded"
+        case .dropped: "dropped"
+        }
+      if told.last?.outcome != word { told.append((word, "")) }
+      told[told.count - 1].numbers += " \(message.rawValue)"
     }
-    while let outcome = link.takeOutcome() {
-      switch outcome {
-      case .accepted(let stretch, let isProved):
-        told.append("\(isProved ? "proved" : "by time") \(words(stretch))")
-      case .rejected(let stretch, let rejection):
-        told.append("rejected \(words(stretch)) \(rejection.reason)")
-      case .returned(let stretch, _):
-        told.append("back \(words(stretch))\(stretch.wasSent ? " sent" : "")")
-      case .superseded(let stretch): told.append("superseded \(words(stretch))")
-      case .dropped(let stretch): told.append("dropped \(words(stretch))")
-      }
-    }
-    return told
+    return told.map { "\($0.outcome):\($0.numbers)" }
   }
 }
 
@@ -134,10 +141,10 @@ private struct Rig: ~Copyable {
   rig.say(8, 3)
   #expect(
     rig.outcomes() == [
-      "proved 1+0 x2", "rejected 1+2 x1 invalidToken", "back 6+0 x2 sent", "back 1+3 x2 sent",
+      "proved: 1 2", "rejected as invalidToken: 3", "back, sent: 7 6 5 4",
     ])
   #expect(rig.step() == .disconnect)
-  #expect(rig.link.stretchCount == 0)
+  #expect(rig.link.window.isEmpty == true)
 }
 
 @Test func `a shutdown proves the notification that it names`() {
@@ -146,7 +153,7 @@ private struct Rig: ~Copyable {
   rig.offer(3)
   rig.write()
   rig.say(10, 2)
-  #expect(rig.outcomes() == ["proved 1+0 x2", "back 1+2 x1 sent"])
+  #expect(rig.outcomes() == ["proved: 1 2", "back, sent: 3"])
 }
 
 @Test func `an answer without an error proves notifications and keeps the connection`() {
@@ -155,23 +162,12 @@ private struct Rig: ~Copyable {
   rig.offer(4)
   rig.write()
   rig.say(0, 1)
-  #expect(rig.outcomes() == ["proved 1+0 x1"])
+  #expect(rig.outcomes() == ["proved: 1"])
   rig.say(0, 3)
-  #expect(rig.outcomes() == ["proved 1+1 x2"])
+  #expect(rig.outcomes() == ["proved: 2 3"])
   #expect(rig.link.isUp == true)
   rig.die()
-  #expect(rig.outcomes() == ["back 1+3 x1 sent"])
-}
-
-@Test func `consecutive notifications of one write form one stretch`() {
-  var rig = Rig()
-  rig.connect()
-  rig.offer(3)
-  rig.offer(2)
-  rig.write()
-  rig.offer(1)
-  #expect(rig.link.stretchCount == 3)
-  #expect(rig.link.notificationCount == 6)
+  #expect(rig.outcomes() == ["back, sent: 4"])
 }
 
 @Test func `notifications settle by time after the settle time without an answer`() {
@@ -182,7 +178,7 @@ private struct Rig: ~Copyable {
   rig.wait(.seconds(9))
   #expect(rig.outcomes() == [])
   rig.wait(.seconds(2))
-  #expect(rig.outcomes() == ["by time 1+0 x2"])
+  #expect(rig.outcomes() == ["by time: 1 2"])
   #expect(rig.link.isUp == true)
 }
 
@@ -192,10 +188,10 @@ func `a lost connection returns written and unwritten notifications in order`() 
   rig.connect()
   rig.offer(2)
   rig.write()
-  rig.offer(1, to: 3)
+  rig.offer()
   rig.die()
-  // The outcomes come last stretch first.
-  #expect(rig.outcomes() == ["back 3+0 x1", "back 1+0 x2 sent"])
+  // The outcomes come from the last notification on.
+  #expect(rig.outcomes() == ["back: 3", "back, sent: 2 1"])
   #expect(rig.link.takeTraffic().uncertain == 2)
 }
 
@@ -204,9 +200,9 @@ func `a lost connection returns written and unwritten notifications in order`() 
   rig.connect()
   rig.offer(2)
   rig.write()
-  rig.offer(1, to: 3)
+  rig.offer()
   rig.die()
-  #expect(rig.outcomes() == ["back 3+0 x1", "dropped 1+0 x2"])
+  #expect(rig.outcomes() == ["back: 3", "dropped: 2 1"])
 }
 
 @Test func `the answer to a barrier proves all notifications before it`() {
@@ -218,7 +214,7 @@ func `a lost connection returns written and unwritten notifications in order`() 
   rig.write()
   #expect(rig.link.isOpen == false)
   rig.say(5, 4)
-  #expect(rig.outcomes() == ["proved 1+0 x3"])
+  #expect(rig.outcomes() == ["proved: 1 2 3"])
 }
 
 @Test(arguments: [true, false])
@@ -234,19 +230,122 @@ func `notifications that a barrier did not prove stay until a barrier alone was 
   rig.write()
   rig.wait(.seconds(11))
   #expect(rig.outcomes() == [])
-  #expect(rig.link.notificationCount == 3)
+  #expect(rig.link.window.count == 3)
   rig.connect()
   #expect(rig.link.isOpen == false)
   rig.write()
   if isAnswered {
     rig.say(5, 1)
-    #expect(rig.outcomes() == ["back 1+0 x3 sent"])
+    #expect(rig.outcomes() == ["back, sent: 3 2 1"])
     #expect(rig.link.takeTraffic().uncertain == 3)
   } else {
     rig.wait(.seconds(11))
-    #expect(rig.outcomes() == ["by time 1+0 x3"])
+    #expect(rig.outcomes() == ["by time: 1 2 3"])
     #expect(rig.link.takeTraffic().uncertain == 0)
   }
+}
+
+@Test(arguments: [257, 2048])
+func `payloads as large as a refused one are refused without being sent`(limit: Int) {
+  var rig = Rig()
+  rig.connect()
+  rig.offer(1, payloadBytes: limit)
+  rig.offer(1, payloadBytes: limit - 1)
+  rig.write()
+  rig.say(7, 1)
+  #expect(rig.outcomes() == ["rejected as invalidPayloadSize: 1", "back, sent: 2"])
+  #expect(rig.step() == .disconnect)
+  rig.connect()
+  rig.offer(1, payloadBytes: limit)
+  rig.offer(1, payloadBytes: limit - 1)
+  rig.offer(1, payloadBytes: 2048)
+  #expect(rig.outcomes() == ["rejected as invalidPayloadSize: 3 5"])
+  rig.write()
+  #expect(rig.link.takeTraffic().sent == 3)
+}
+
+@Test func `refusals without being sent cost no wait, and are bounded`() {
+  var rig = Rig()
+  rig.connect()
+  rig.offer(1, payloadBytes: 300)
+  rig.write()
+  rig.say(7, 1)
+  _ = rig.outcomes()
+  #expect(rig.step() == .disconnect)
+  rig.connect()
+  rig.offer(32, payloadBytes: 300)
+  #expect(rig.link.obstacle(payloadBytes: 300) == .batchFull)
+  #expect(rig.link.obstacle(payloadBytes: 299) == nil)
+  // The courier takes outcomes before each step.
+  #expect(rig.step() == .listen)
+  #expect(rig.outcomes().count == 1)
+  #expect(rig.link.isBusy == false)
+}
+
+@Test func `a small payload that is refused for its size teaches nothing`() {
+  var rig = Rig()
+  rig.connect()
+  rig.offer(1, payloadBytes: 256)
+  rig.write()
+  rig.say(7, 1)
+  _ = rig.outcomes()
+  #expect(rig.step() == .disconnect)
+  rig.connect()
+  rig.offer(1, payloadBytes: 256)
+  #expect(rig.outcomes() == [])
+  rig.write()
+}
+
+@Test func `with confirm = barrier time settles nothing that a barrier can prove`() {
+  var rig = Rig(binary: { $0.confirm = .barrier })
+  rig.supply.isAllSent = true
+  rig.connect()
+  rig.offer(1)
+  rig.write()
+  rig.acknowledge()
+  rig.write()
+  rig.say(5, 2)
+  #expect(rig.outcomes() == ["proved: 1"])
+  #expect(rig.step() == .disconnect)
+  // The next barrier may be sent a minute after the first.
+  rig.connect(after: .seconds(1))
+  rig.offer(3)
+  rig.write()
+  rig.wait(.seconds(30))
+  #expect(rig.outcomes() == [])
+  #expect(rig.link.deadline == Instant(milliseconds: 465_000))
+  rig.wait(.seconds(29))
+  rig.write()
+  rig.say(5, 4)
+  #expect(rig.outcomes() == ["proved: 2 3 4"])
+}
+
+@Test func `with confirm = barrier a full window gets a barrier at once`() {
+  var rig = Rig(binary: { $0.confirm = .barrier })
+  for _ in 1...2 {
+    rig.connect(after: .seconds(5))
+    rig.offer(3)
+    rig.supply.obstacle = .windowFull
+    rig.write()
+    rig.acknowledge()
+    rig.write()
+    rig.say(5, 4)
+    _ = rig.outcomes()
+    #expect(rig.step() == .disconnect)
+  }
+}
+
+@Test(arguments: [BinaryLink.Confirm.barrier, .drain])
+func `a gateway that hangs at a stop`(confirm: BinaryLink.Confirm) {
+  var rig = Rig(binary: { $0.confirm = confirm })
+  rig.connect()
+  rig.offer(2)
+  rig.write()
+  rig.acknowledge()
+  rig.supply.isStopping = true
+  rig.write()
+  rig.wait(.seconds(11))
+  #expect(rig.outcomes() == [confirm == .barrier ? "back, sent: 2 1" : "by time: 1 2"])
 }
 
 @Test func `a notification at which connections end is found and rejected`() {
@@ -256,16 +355,16 @@ func `notifications that a barrier did not prove stay until a barrier alone was 
     rig.offer(1, wasSent: death > 1)
     rig.write()
     rig.die()
-    // The notification has the same place each time.
+    // The notification has the same number each time.
     rig.rewind()
-    #expect(rig.outcomes() == (death < 3 ? ["back 1+0 x1 sent"] : []))
+    #expect(rig.outcomes() == (death < 3 ? ["back, sent: 1"] : []))
   }
-  #expect(rig.link.notificationCount == 1)
+  #expect(rig.link.window.count == 1)
   rig.connect()
   #expect(rig.link.isOpen == false)
   rig.write()
   rig.say(5, 1)
-  #expect(rig.outcomes() == ["rejected 1+0 x1 endsConnections"])
+  #expect(rig.outcomes() == ["rejected as endsConnections: 1"])
 }
 
 @Test
@@ -282,7 +381,7 @@ func `an isolated notification is sent again if the gateway also ends a connecti
   rig.connect()
   rig.write()
   rig.die()
-  #expect(rig.outcomes() == ["back 1+0 x1 sent"])
+  #expect(rig.outcomes() == ["back, sent: 1"])
 }
 
 @Test func `the link takes nothing while it is offline or the socket is full`() {
@@ -303,6 +402,6 @@ func `an isolated notification is sent again if the gateway also ends a connecti
 }
 
 extension Rig {
-  /// Gives the next notification the place of the first.
+  /// Gives the next notification the number of the first.
   fileprivate mutating func rewind() { next = 1 }
 }

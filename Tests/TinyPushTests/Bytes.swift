@@ -27,6 +27,5 @@ func text(capacity: Int = 1024, _ body: (inout Text) -> Void) -> String {
 }
 
 // Plain values, which the library does not declare as Sendable.
-extension FrameFormat: @unchecked Sendable {}
 extension Notification.Lifetime: @unchecked Sendable {}
 extension Finding.Reason: @unchecked Sendable {}

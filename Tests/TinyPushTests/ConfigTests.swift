@@ -3,6 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 @testable import TinyPushAgent
+@testable import TinyPushBinary
 
 /// Whether a key can be set and `isSet` is true afterwards.
 private func takes(
@@ -97,14 +98,14 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("spool", "/s") { String($0.spool.span) == "/s" })
   #expect(takes("state", "/st") { String($0.state.span) == "/st" })
   #expect(takes("status", "/page") { String($0.status.span) == "/page" })
-  #expect(takes("format", "1") { $0.courier.format == .enhanced })
-  #expect(takes("format", "0") { $0.courier.format == .simple })
+  #expect(takes("format", "1") { $0.binary.format == .enhanced })
+  #expect(takes("format", "0") { $0.binary.format == .simple })
   #expect(takes("payload-limit", "4K") { $0.courier.rules.payloadLimit == 4096 })
   #expect(takes("payload-limit", "256") { $0.courier.rules.payloadLimit == 256 })
-  #expect(takes("settle", "100ms") { $0.courier.settle == .milliseconds(100) })
+  #expect(takes("settle", "100ms") { $0.binary.settle == .milliseconds(100) })
   #expect(takes("ttl", "1d") { $0.courier.ttl == 86_400 })
-  #expect(takes("confirm", "settle") { $0.courier.confirm == .settle })
-  #expect(takes("confirm", "barrier") { $0.courier.confirm == .barrier })
+  #expect(takes("confirm", "settle") { $0.binary.confirm == .settle })
+  #expect(takes("confirm", "barrier") { $0.binary.confirm == .barrier })
   #expect(takes("uncertain", "drop") { $0.courier.uncertain == .drop })
   #expect(takes("window", "16") { $0.courier.window == 16 })
   #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 /// The layouts of the same 60 notifications in the spool.
 private enum Layout: CaseIterable {
@@ -378,6 +379,7 @@ func `many lost connections at random places lose nothing with a small window`(s
   var random = Seeded(seed)
   let world = World(once: true) {
     $0.window = 16
+  } binary: {
     $0.settle = .milliseconds(200)
   }
   let connectionsMax = 40
@@ -395,4 +397,20 @@ func `many lost connections at random places lose nothing with a small window`(s
   world.runToEnd(within: .seconds(100_000))
   #expect(Set(world.accepted) == Set(1...number), "SEED=\(seed)")
   #expect(world.waiting == [])
+}
+
+@Test(arguments: [Response.refuse(.invalidToken), .shutdown])
+func `a gateway that ends each connection is not connected to rapidly`(response: Response) {
+  let world = World()
+  world.response = { $0.number % 2 == 0 ? response : .accept }
+  world.put(
+    "a", text: (1...600).map { World.notification($0) }.joined(separator: "\n") + "\n",
+    numbers: Array(1...600))
+  world.run(.seconds(60))
+  #expect((20...45).contains(world.connections))
+  // About three seconds for each of 300 connections.
+  world.run(.seconds(20 * 60))
+  #expect(world.waiting == [])
+  #expect(Set(world.accepted).isSuperset(of: (1...300).map { 2 * $0 - 1 }))
+  #expect(world.connections <= 302)
 }

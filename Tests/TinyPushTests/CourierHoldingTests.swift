@@ -21,18 +21,18 @@ import Testing
   #expect(world.counts(.recordable) == 1)
 }
 
-@Test func `files whose failures cannot be recorded are not sent again and again`() {
+/// Only the part of a file from its unrecorded failure on is read again.
+@Test func `files whose failures cannot be recorded are not sent again until that works`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: World.notification(1) + "\n{\"bad\"}\n" + World.notification(2))
   world.put("b", text: World.notification(3))
   world.response = { $0.number == 3 ? .refuse(.invalidToken) : .accept }
   world.run(.seconds(2000))
-  #expect(world.accepted == [1, 2])
-  #expect(world.refused.count == 1)
+  #expect(world.accepted.filter { $0 != 2 } == [1])
+  #expect(world.accepted.count <= 2 && world.refused.count == 1)
   world.canRecord = true
-  world.run(.seconds(100))
-  #expect(world.accepted == [1, 2, 1, 2])
+  world.run(.seconds(1000))
   #expect(world.failures.map(\.file).sorted() == ["a", "b"])
   #expect(world.waiting == [])
 }
@@ -52,11 +52,12 @@ import Testing
 @Test func `the courier takes no new files while too many delivered ones cannot be removed`() {
   let world = World { $0.window = 16 }
   world.canRemove = false
-  let count = 2 * HeldFiles.capacity
+  let capacity = 16 + Courier.slack
+  let count = 2 * capacity
   for number in 1...count { world.put("a\(10_000 + number)", number) }
   world.run(.seconds(600))
   let taken = world.accepted.count
-  #expect(taken >= HeldFiles.capacity && taken < count)
+  #expect(taken == capacity)
   world.put("0", count + 1)
   world.run(.seconds(600))
   #expect(world.accepted.count == taken)
@@ -70,20 +71,17 @@ import Testing
   #expect(world.accepted.count == count + 1)
 }
 
-@Test(arguments: [true, false])
-func `delivered files that somebody removes or changes make room for others`(isRemoved: Bool) {
+@Test func `a file that grows while it cannot be removed is delivered to its end`() {
   let world = World()
   world.canRemove = false
-  for number in 1...300 { world.put("a\(1000 + number)", number) }
-  world.run(.seconds(120))
-  #expect(world.accepted.count < 300)
-  for name in world.waiting {
-    if isRemoved { world.delete(name) } else { world.append(name, text: "\n") }
-  }
+  world.put("a", 1)
+  world.run(.seconds(20))
+  world.append("a", text: World.notification(2), numbers: [2])
+  world.run(.seconds(20))
+  #expect(world.waiting == ["a"])
   world.canRemove = true
-  world.put("z", 1000)
   world.run(.seconds(120))
-  #expect(world.accepted.contains(1000))
+  #expect(world.accepted == [1, 2])
   #expect(world.waiting == [])
 }
 
@@ -139,14 +137,12 @@ func `delivered files that somebody removes or changes make room for others`(isR
   #expect(world.counts(.scannable) == 1)
 }
 
-@Test func `the courier reports that recording works again even if the file is gone`() {
+@Test func `the courier reports each time that recording fails, and works again`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: "{bad}\n")
   world.run(.seconds(10))
   #expect(world.counts(.notRecorded) == 1)
-  world.delete("a")
-  world.courier.missedEvents()
   world.run(.seconds(100))
   #expect(world.counts(.recordable) == 0)
   world.canRecord = true

@@ -87,7 +87,7 @@ func `the courier notices that the clock was set`(isUnset: Bool) {
   #expect(world.accepted == Array((1...9000).reversed()))
 }
 
-@Test func `a notification that cannot move to later/ stays in new/ and delays no other`() {
+@Test func `a notification that cannot move to later/ stays in taken/ and delays no other`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])

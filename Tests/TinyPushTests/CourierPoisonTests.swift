@@ -2,13 +2,15 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 private func deadly(_ number: Int, of count: Int, once: Bool = true, format: FrameFormat = .items)
   -> World
 {
   let world = World(once: once) {
-    $0.format = format
     $0.window = 500
+  } binary: {
+    $0.format = format
   }
   for each in 1...count { world.put("\(10_000 + each)", each) }
   world.response = { $0.number == number ? .vanish : .accept }
@@ -107,10 +109,10 @@ func `a gateway that closes at all but barriers empties the spool only slowly`()
 }
 
 @Test func `a gateway that later closes at barriers still gets the rest`() {
-  let world = World {
+  let world = World(binary: {
     $0.confirm = .barrier
     $0.barrierInterval = .milliseconds(10)
-  }
+  })
   world.put("a", 1)
   world.run(.seconds(60))
   world.barrierResponse = .vanish

@@ -7,6 +7,8 @@ private let count = 3000
 
 private func largeFile(_ settle: Duration = .seconds(2)) -> World {
   let world = World {
+    $0.window = 1000
+  } binary: {
     $0.settle = settle
     $0.confirm = .settle
   }
@@ -20,120 +22,94 @@ private func largeFile(_ settle: Duration = .seconds(2)) -> World {
 private func hold(_ world: World) {
   world.blocks = { $0 == 15 ? 3_600_000 : nil }
   world.run(.seconds(20))
+  world.blocks = { _ in nil }
 }
 
 @Test func `a large file continues near its last settled place after a crash`() {
   let world = largeFile()
   hold(world)
-  #expect(world.progressKept == 1)
+  #expect(world.settledPart(of: "many") > 0)
+  world.blocks = { _ in nil }
   world.restart(once: true)
   world.runToEnd()
   #expect(world.waiting == [])
   #expect(Set(world.accepted) == Set(1...count))
   // About one TLS record and the uncertain notifications arrive twice, not a thousand.
   #expect(world.accepted.count < count + 200)
-  #expect(world.progress == nil)
 }
 
-@Test func `a stop records the progress in a large file`() {
+@Test func `a stop writes into the name how far a large file is settled`() {
   let world = largeFile()
   world.blocks = { $0 == 15 ? 3000 : nil }
   world.after(1500) { world.courier.stop() }
   world.runToEnd(within: .seconds(30))
   let sent = world.accepted.count
   #expect(sent > 0 && sent < count)
-  #expect(world.progressKept == 1)
+  #expect(world.settledPart(of: "many") > 0)
   world.restart(once: true)
   world.runToEnd()
   #expect(world.accepted == Array(1...count))
   #expect(world.waiting == [])
 }
 
-@Test func `a failure in a continued file has its right line number`() {
+@Test func `a failure in a continued file has its right place`() {
   let world = largeFile()
-  world.append("many", text: "{\"bad\"}\n")
   hold(world)
-  #expect(world.progressKept == 1)
+  let bytes = world.waitingFiles[0].bytes.count
+  world.append("many", text: "{\"bad\"}\n")
+  #expect(world.settledPart(of: "many") > 0)
   world.restart(once: true)
   world.runToEnd()
-  #expect(world.failures.last?.line == count + 1)
+  #expect(world.failures.last?.offset == bytes + 6)
 }
 
-@Test func `a replaced file is delivered from its start`() {
+@Test func `a new file with the name of a large one is delivered from its start`() {
   let world = largeFile()
   hold(world)
-  #expect(world.progressKept == 1)
+  #expect(world.settledPart(of: "many") > 0)
   let text = (5001...8000).map { World.notification($0) + "\n" }.joined()
   world.put("many", text: text, numbers: Array(5001...8000))
   world.restart(once: true)
   world.runToEnd()
-  #expect(Set(world.accepted).isSuperset(of: Set(5001...8000)))
+  #expect(Set(world.accepted) == Set(1...count).union(5001...8000))
+  #expect(world.waiting == [])
 }
 
-/// A restart in a file that is partly settled, with an action while the settled part is skipped.
-private func passing(_ act: @escaping (World) -> Void) -> World {
-  let world = World {
-    $0.settle = .seconds(2)
-    $0.confirm = .settle
-  }
-  let numbers = Array(1...count)
-  let text = numbers.map { World.notification($0) }.joined(separator: " ")
-  world.put("many", text: text, numbers: numbers)
+@Test func `a large file that cannot be renamed is delivered all the same`() {
+  let world = largeFile()
+  world.beforeStep = { [unowned world] _ in world.canTake = world.taken.isEmpty }
   hold(world)
+  #expect(world.settledPart(of: "many") == 0)
   world.blocks = { _ in nil }
-  world.restart(once: false)
-  world.readBytesMax = 4096
-  var reads = 0
-  world.beforeStep = { [unowned world] word in
-    if word == .read { reads += 1 }
-    if reads == 5 {
-      reads += 1
-      act(world)
-    }
-  }
-  return world
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(Set(world.accepted) == Set(1...count))
+  #expect(world.waiting == [])
 }
 
-@Test func `a stop while the settled part is skipped keeps the progress`() {
-  let world = passing { $0.courier.stop() }
-  let offset = world.progress?.offset
-  world.runToEnd()
-  #expect(world.progress?.offset == offset)
+@Test func `a restart soon after another one keeps the settled place`() {
+  let world = largeFile()
+  hold(world)
+  let settled = world.settledPart(of: "many")
+  world.blocks = { _ in nil }
+  for _ in 1...3 {
+    world.restart(once: false)
+    world.readBytesMax = 4096
+    world.run(.milliseconds(21))
+    #expect(world.settledPart(of: "many") >= settled)
+  }
   world.restart(once: true)
   world.runToEnd()
   #expect(Set(world.accepted) == Set(1...count))
   #expect(world.failures.isEmpty)
 }
 
-@Test func `a file that is truncated while its settled part is skipped delays no other`() {
-  let world = passing { $0.disk.new["many"]!.bytes.removeLast(300_000) }
-  world.forbidsLoss = false
-  world.put("next", 9000)
-  world.run(.seconds(60))
-  #expect(world.accepted.contains(9000))
-}
-
-@Test func `no progress is recorded for small files`() {
+@Test func `small files keep their names until they leave`() {
   let world = World()
+  var renames = 0
+  world.beforeStep = { word in if word == .rename { renames += 1 } }
   for number in 1...50 { world.put("a\(100 + number)", number) }
   world.run(.seconds(60))
   #expect(world.waiting == [])
-  #expect(world.progressKept == 0)
-}
-
-private func read(_ bytes: [UInt8]) -> Progress? { Progress(bytes.span) }
-
-@Test func `a progress record can be read back, and a damaged one is ignored`() {
-  let progress = Progress(
-    file: FileIdentity(inode: 7, changeTimeNs: -5, size: 1 << 40), offset: 1 << 33, recipient: 9)
-  let kept = progress.bytes
-  var bytes = [UInt8](kept.span)
-  #expect(read(bytes) == progress)
-  #expect(read(Array(bytes.dropLast())) == nil)
-  #expect(read([]) == nil)
-  for index in bytes.indices {
-    bytes[index] ^= 1
-    #expect(read(bytes) == nil)
-    bytes[index] ^= 1
-  }
+  #expect(renames == 0)
 }

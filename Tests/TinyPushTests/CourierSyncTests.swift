@@ -47,7 +47,7 @@ private final class Steps {
 }
 
 @Test(arguments: [false, true])
-func `a notification in later/ is synced before it moves to new/`(isRestarted: Bool) {
+func `a notification in later/ is synced before it moves to taken/`(isRestarted: Bool) {
   let world = World()
   let steps = Steps(of: world)
   let notBefore = #", "not-before": 1700000100"#

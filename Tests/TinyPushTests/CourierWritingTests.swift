@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 /// Returns a connected world with an empty spool.
 private func connected(_ change: (inout Courier.Settings) -> Void = { _ in }) -> World {
@@ -85,13 +86,13 @@ func `a second alert waits for the shorter of round trip and linger`(
   let world = World(once: true)
   world.put(
     "a",
-    text: World.notification(1) + World.notification(2, with: #", "ttl": 60, "priority": 5"#)
-      + World.notification(3, with: #", "expiration": 1800000000"#)
-      + World.notification(4, with: #", "ttl": 0"#))
+    text: World.notification(1) + World.notification(2, with: #", "expiration": 1800000000"#)
+      + World.notification(3, with: #", "ttl": 0"#)
+      + World.notification(4, with: #", "ttl": 60, "priority": 5"#))
   world.runToEnd()
   #expect(world.pushes.map(\.identifier) == [1, 2, 3, 4])
-  #expect(world.pushes.map(\.priority) == [10, 5, 10, 10])
-  #expect(world.pushes.map(\.expiration) == [1_700_086_400, 1_700_000_060, 1_800_000_000, 0])
+  #expect(world.pushes.map(\.priority) == [10, 10, 10, 5])
+  #expect(world.pushes.map(\.expiration) == [1_700_086_400, 1_800_000_000, 0, 1_700_000_060])
   #expect(world.pushes[0].payload == #"{"aps":{"alert":"Tank low"}}"#)
 }
 
@@ -107,7 +108,7 @@ func `a second alert waits for the shorter of round trip and linger`(
 
 @Test(arguments: [FrameFormat.items, .enhanced, .simple])
 func `each format is delivered`(format: FrameFormat) {
-  let world = World(once: true) { $0.format = format }
+  let world = World(once: true, binary: { $0.format = format })
   world.put("a", text: World.notification(1, 2, 3) + World.notification(4), numbers: [1, 2, 3, 4])
   world.runToEnd()
   #expect(world.accepted == [1, 2, 3, 4])
@@ -152,7 +153,7 @@ func `bytes that the socket does not take are written later`(write: Int) {
     Issue.record("the courier does not wait")
     return
   }
-  #expect(until == world.courier.order.rescanAt)
+  #expect(until == world.courier.waiting.rescanAt)
   let scans = world.scans
   world.run(.seconds(3 * 900))
   #expect(world.scans == scans + 3)

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 /// Reads a stream, and returns the responses and the unexpected byte that ended it.
 private func read(_ stream: [UInt8]) -> (responses: [ErrorResponse], garbage: UInt8?) {

@@ -92,11 +92,11 @@ private let ofNotifications: [Remarked] = [
     #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#),
   Remarked(
     "▸{\(payload)}",
-    #"missing-recipient: no recipient: add "token": "64 hex digits", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
+    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
   ),
   Remarked(
     "▸▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#,
-    #"missing-recipient: no recipient: add "token": "64 hex digits", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
+    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
   ),
   Remarked(
     #"{"token":"\#(token)","payload":▸"Tank low"}"#,
@@ -115,20 +115,23 @@ private let ofNotifications: [Remarked] = [
   // Recipients
   Remarked(
     #"{"token":▸12,\#(payload)}"#,
-    "token-not-string: a device token must be a string of 64 hex digits"),
+    "token-not-string: a device token must be a string of hex digits"),
   Remarked(
     #"{"tokens":["\#(token)",▸null],\#(payload)}"#,
-    "token-not-string: a device token must be a string of 64 hex digits"),
+    "token-not-string: a device token must be a string of hex digits"),
   Remarked(
     #"{"token":"▸12",\#(payload)}"#,
-    "token-size: a device token has 64 hex digits; this one has 2 characters"),
+    "token-size: over the binary protocol a device token has 64 hex digits; this one has 2 characters: only protocol = http2 can send to it"
+  ),
   Remarked(
     #"{"token":"▸1",\#(payload)}"#,
-    "token-size: a device token has 64 hex digits; this one has 1 character"),
+    "token-size: a device token has an even number of hex digits, from 2 to 200; this one has 1 character"
+  ),
   Remarked(
     #"{"tokens":["▸1","\#(token)","▸"],\#(payload)}"#,
-    "token-size: a device token has 64 hex digits; this one has 1 character",
-    "token-size: a device token has 64 hex digits; this one has 0 characters"),
+    "token-size: a device token has an even number of hex digits, from 2 to 200; this one has 1 character",
+    "token-size: a device token has an even number of hex digits, from 2 to 200; this one has 0 characters"
+  ),
   Remarked(
     #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
     "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"),
@@ -136,7 +139,7 @@ private let ofNotifications: [Remarked] = [
     with(#"▸"tokens":["\#(token)"]"#), "token-and-tokens: give either token or tokens, not both"),
   Remarked(
     #"{"tokens":▸"\#(token)",\#(payload)}"#,
-    #"tokens-not-array: tokens must be an array: ["64 hex digits", …]"#),
+    #"tokens-not-array: tokens must be an array: ["HEX DIGITS", …]"#),
   Remarked(
     #"{"tokens":▸[],\#(payload)}"#, "tokens-empty: tokens is empty: add a device token"),
   Remarked(
@@ -506,6 +509,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .notStringsOrNull: 18
   case .tokenNotString: 19
   case .tokenSize: 20
+  case .tokenSizeOfBinary: 75
   case .tokenNotHex: 21
   case .tokenTwice: 22
   case .tokensNotArray: 23
@@ -572,7 +576,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<75).filter { !numbers.contains($0) } == [])
+  #expect((0..<76).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
@@ -588,7 +592,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
-    .tokenSize, .tokenNotHex, .word, .language, .tooLong,
+    .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .word, .language, .tooLong,
   ]
   let codes =
     (all + others).map { String(words($0).prefix { $0 != ":" }) }
@@ -631,7 +635,7 @@ func `each finding about recipients files has its code and words`(
 @Test func `all findings about a notification are reported in the order of their places`() {
   let all = Remarked(
     #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
-    "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
+    "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
     "unknown-key: unknown key; did you mean token?",
     "unknown-key: unknown key: put data for the app into payload",
     "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)",

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 @testable import TinyPushSandbox
 
 /// A golden frame of each command, with the token 00 01 … 1F, identifier 7 and payload `{}`.

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
 /// Golden frames: 6553f100 is 1700000000; `{"aps":{"alert":"Hi"}}` has 22 (hex 16) bytes.
 private enum Golden {

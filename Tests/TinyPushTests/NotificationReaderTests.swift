@@ -45,7 +45,7 @@ private func read(_ text: [UInt8], cuts: [Int] = []) -> [Outcome] {
 
 private func accepted(_ notification: Notification, _ text: [UInt8]) -> Outcome {
   var tokens: [String] = []
-  var token = notification.firstToken..<notification.firstToken + 64
+  var token = notification.firstToken
   for index in 0..<notification.tokens {
     if index > 0 { token = notification.nextString(after: token.upperBound, in: text.span) }
     tokens.append(String(decoding: text[token], as: UTF8.self))
@@ -126,8 +126,8 @@ let refusedNotifications = [
   Marked(.tokenNotString, #"{"token": ▸null, \#(payload)}"#),
   Marked(.tokenSize, #"{"token": "▸", \#(payload)}"#, found: 0),
   Marked(.tokenSize, #"{"token": "▸\#(token.dropLast())", \#(payload)}"#, found: 63),
-  Marked(.tokenSize, #"{"token": "▸<\#(token)>", \#(payload)}"#, found: 66),
-  Marked(.tokenSize, #"{"tokens": ["\#(token)", "▸00"], \#(payload)}"#, found: 2),
+  Marked(.tokenNotHex, #"{"token": "▸<\#(token)>", \#(payload)}"#),
+  Marked(.tokenSizeOfBinary, #"{"tokens": ["\#(token)", "▸00"], \#(payload)}"#, found: 2),
   Marked(.tokenNotHex, #"{"token": "\#(token.dropLast())▸g", \#(payload)}"#),
   Marked(.tokenNotHex, #"{"token": "▸\n\#(token.dropLast(2))", \#(payload)}"#),
   Marked(.tokenNotHex, #"{"tokens": ["\#(token)", "0▸ \#(token.dropLast(2))"], \#(payload)}"#),

@@ -5,10 +5,10 @@ import Testing
 @testable import TinyPushAgent
 
 @Test func `places in a file have 64 bits on every board`() {
-  let reading = Reading(first: ClaimNumber(0))
-  #expect(type(of: reading.lines.lines) == Int64.self)
-  #expect(type(of: reading.lines.characters) == Int64.self)
-  #expect(type(of: reading.inputOffset) == Int64.self)
+  let cursor = Cursor(at: 0)
+  #expect(type(of: cursor.lines.lines) == Int64.self)
+  #expect(type(of: cursor.lines.characters) == Int64.self)
+  #expect(type(of: cursor.offset) == Int64.self)
 }
 
 @Test(

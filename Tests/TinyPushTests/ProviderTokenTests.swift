@@ -185,6 +185,26 @@ private func der(_ signature: Data) -> Data {
         == .wait(until: Instant(milliseconds: 5000) + .seconds(1198)))
   }
 
+  @Test func `a stored token that is invalid is replaced at once, and a made one is not`() throws {
+    let desk = try Desk()
+    var first = try desk.start()
+    #expect(first.token(time(now)) == .ready(issuedAt: now))
+    #expect(
+      first.token(time(now + 60), refused: now, isInvalid: true)
+        == .wait(until: Instant(milliseconds: 5000) + .seconds(1140)))
+    var second = try desk.start()
+    #expect(second.token(time(now + 60)) == .ready(issuedAt: now))
+    let wasStored = second.isStored
+    #expect(wasStored)
+    #expect(
+      second.token(time(now + 61), refused: now, isInvalid: true) == .ready(issuedAt: now + 61))
+    let isStored = second.isStored
+    #expect(!isStored)
+    #expect(
+      second.token(time(now + 62), refused: now + 61, isInvalid: true)
+        == .wait(until: Instant(milliseconds: 5000) + .seconds(1199)))
+  }
+
   @Test func `no token is made while the clock is not set`() throws {
     let desk = try Desk()
     var provider = try desk.start()

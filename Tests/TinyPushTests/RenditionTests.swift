@@ -3,6 +3,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 @testable import TinyPushSandbox
 
 private let token = String(repeating: "0123456789abcdef", count: 4)
@@ -273,7 +274,7 @@ func `collapse keys are equal exactly for equal collapse IDs and recipients`()
 
 private func line(_ text: String) -> String {
   let bytes = text.bytes
-  switch RecipientsFile.read(bytes.span) {
+  switch RecipientsFile.read(bytes.span, for: .binary) {
   case .nothing: return "nothing"
   case .recipient(let device, let language):
     let digits = token.bytes
@@ -290,12 +291,13 @@ private func line(_ text: String) -> String {
   (token, "recipient"), ("  \(token)\r", "recipient"),
   ("\(token.uppercased())\t# Ann", "recipient"),
   ("\(token) lang=fr_CA", "recipient fr-ca"), ("\(token) lang=de # Ben", "recipient de"),
-  (" 12", "1 token-size: a device token has 64 hex digits; this one has a different number"),
   (
-    "<\(token)>", "0 token-size: a device token has 64 hex digits; this one has a different number"
+    " 12",
+    "1 token-size: over the binary protocol a device token has 64 hex digits; this one has a different number: only protocol = http2 can send to it"
   ),
   (
-    "\(token)#", "0 token-size: a device token has 64 hex digits; this one has a different number"
+    "\(token)#",
+    "0 token-size: a device token has an even number of hex digits, from 2 to 200; this one has a different number"
   ),
   (
     "\t\(token.dropLast())z",
@@ -316,7 +318,7 @@ func `a line of a recipients file gives a recipient or an error with its place`(
 }
 
 @Test func `names that leave the directory or are hidden are refused`() {
-  for name in ["", ".", "..", ".x", "a/b", "/", "a b", "ü", "a\0", token, token + "0"] {
+  for name in ["", ".", "..", ".x", "a/b", "/", "a b", "ü", "a\0", token, token + "00"] {
     let bytes = name.bytes
     let isName = RecipientsFile.isName(bytes.span)
     #expect(!isName, "\(name)")

@@ -16,7 +16,7 @@ private struct Known: Equatable {
   }
 }
 
-private func token(_ number: Int) -> DeviceToken { .numbered(number) }
+private func token(_ number: Int) -> TokenIdentity { .numbered(number) }
 
 private func record(
   _ number: Int, _ time: UInt32 = 1000, _ reason: SuppressionRecord.Reason = .feedback
@@ -29,7 +29,6 @@ private final class Store {
   let path: String
   private let directory: SuppressionDirectory
   var model: [Int: Known] = [:]
-  var others: [[UInt8]: UInt32] = [:]
   /// The last error.
   private(set) var error: Int32 = 0
   private(set) var wasDamaged = false
@@ -72,18 +71,16 @@ private final class Store {
 
   /// Merges changes into the list, and returns the reported outcomes, or nil on failure.
   func merge(
-    _ changes: [SuppressionRecord], others: [([UInt8], UInt32)] = [], forget: [Int] = [],
+    _ changes: [SuppressionRecord], forget: [Int] = [],
     isWhole: Bool = false, areOfNow: Bool = false
   ) -> [Told]? {
     var merge = SuppressionMerge(directory)
     merge.areOfNow = areOfNow
     for change in changes { merge.add(change) }
-    for (token, time) in others { merge.add(other: token.span, at: time) }
     for number in forget { merge.forget(token(number)) }
     var told: [Told] = []
-    let isDone = merge.finish(isWhole: isWhole || !others.isEmpty) { bytes, time, outcome in
-      guard let token = DeviceToken(bytes: bytes) else { return }
-      told.append(Told(token: token.number, time: time, outcome: outcome))
+    let isDone = merge.finish(isWhole: isWhole) { bytes, time, outcome in
+      told.append(Told(token: TokenIdentity(of: bytes).number, time: time, outcome: outcome))
     }
     error = merge.error
     wasDamaged = merge.wasDamaged
@@ -93,7 +90,7 @@ private final class Store {
 
   /// Applies changes to the model, and returns the outcomes that a merge should report.
   func change(
-    _ changes: [SuppressionRecord], others: [([UInt8], UInt32)] = [], forget: [Int] = []
+    _ changes: [SuppressionRecord], forget: [Int] = []
   ) -> [Told] {
     var told: [Told] = []
     let changes = Dictionary(grouping: changes) { $0.token.number }
@@ -116,7 +113,6 @@ private final class Store {
           outcome: after.reason == .registered
             ? wasSuppressed ? .returned : .registered : wasSuppressed ? .known : .new))
     }
-    for (token, time) in others { self.others[token] = max(time, self.others[token] ?? 0) }
     return told
   }
 
@@ -125,20 +121,14 @@ private final class Store {
   /// Whether the files agree with the model, both read in order and by lookup.
   func isRight() -> Bool {
     var held: [Int: Known] = [:]
-    var others: [[UInt8]: UInt32] = [:]
     var last = -1
-    let listing = directory.list { bytes, reason, time in
-      if let token = DeviceToken(bytes: bytes) {
-        if token.number <= last { Issue.record("\(token.number) stands behind \(last)") }
-        last = token.number
-        held[last] = Known(SuppressionRecord(token: token, time: time, reason: reason))
-      } else {
-        others[[UInt8](bytes)] = time
-      }
+    let listing = directory.list { record in
+      let number = record.token.number
+      if number <= last { Issue.record("\(number) stands behind \(last)") }
+      last = number
+      held[last] = Known(record)
     }
-    guard listing.error == 0, !listing.isDamaged, held == model, others == self.others else {
-      return false
-    }
+    guard listing.error == 0, !listing.isDamaged, held == model else { return false }
     var lists = SuppressionLists(state: path)
     let end = (model.keys.max() ?? 0) + 2
     for number in stride(from: 0, to: end, by: end / 300 + 1)
@@ -185,16 +175,8 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       let changes = changes(random.pick([0, 1, 3, 40, 900, 3000]), of: tokens, &random)
       var forget: [Int] = []
       if random.oneIn(4) { forget = (0..<random.upTo(40)).map { _ in random.upTo(tokens) } }
-      var others: [([UInt8], UInt32)] = []
-      if random.oneIn(4) {
-        others = (0..<random.upTo(300)).map { _ in
-          let bytes = [UInt8](
-            repeating: UInt8(random.upTo(3)), count: random.pick([0, 1, 31, 33, 100]))
-          return (bytes, UInt32(random.upTo(50)))
-        }
-      }
-      let expected = store.change(changes, others: others, forget: forget)
-      let told = store.merge(changes, others: others, forget: forget, isWhole: random.oneIn(6))
+      let expected = store.change(changes, forget: forget)
+      let told = store.merge(changes, forget: forget, isWhole: random.oneIn(6))
       #expect(told == expected)
       #expect(store.isRight() && !store.wasDamaged)
       #expect(Set(store.names).isSubset(of: ["recent", "suppressed"]), "\(store.names)")
@@ -243,13 +225,12 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
 
   // MARK: - Damage
 
-  /// Returns a list of twelve pages with tokens of other sizes and three recent changes.
+  /// Returns a list of twelve pages and three recent changes.
   private func filled() throws -> Store {
     let store = try Store()
     let changes = (0..<1200).map { record(2 * $0) }
-    let others = (0..<60).map { ([UInt8](repeating: 7, count: 50 + $0), 1000 as UInt32) }
-    _ = store.change(changes, others: others)
-    #expect(store.merge(changes, others: others) != nil)
+    _ = store.change(changes)
+    #expect(store.merge(changes, isWhole: true) != nil)
     let recent = [record(1, 1001), record(2, 1001, .registered), record(4, 1001)]
     _ = store.change(recent)
     #expect(store.merge(recent) != nil && store.isRight())
@@ -276,7 +257,6 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
         store.model[4] = Known(record(4))
       } else {
         store.model = store.model.filter { [1, 2, 4].contains($0.key) }
-        store.others = [:]
       }
       var lists = SuppressionLists(state: store.path)
       let found = (0..<2400).filter { lists.find(token($0)).map(Known.init) == store.model[$0] }

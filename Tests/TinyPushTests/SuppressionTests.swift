@@ -2,21 +2,22 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushBinary
 
-extension DeviceToken {
-  /// Returns the token of a number, in the order of numbers; 256 tokens each share a prefix.
-  static func numbered(_ number: Int) -> DeviceToken {
+extension TokenIdentity {
+  /// Returns the identity of a number, in the order of numbers; 256 each share a prefix.
+  static func numbered(_ number: Int) -> TokenIdentity {
     var bytes = [UInt8](repeating: 0, count: 32)
     (bytes[0], bytes[1], bytes[31]) = (
       UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)
     )
-    return DeviceToken(bytes: bytes.span)!
+    return TokenIdentity(of: bytes.span)
   }
 
   var number: Int { Int(bytes[0]) << 16 | Int(bytes[1]) << 8 | Int(bytes[31]) }
 }
 
-private func token(_ number: Int) -> DeviceToken { .numbered(number) }
+private func token(_ number: Int) -> TokenIdentity { .numbered(number) }
 
 private func record(
   _ number: Int, _ time: UInt32 = 1_700_000_000, _ reason: SuppressionRecord.Reason = .feedback
@@ -163,6 +164,17 @@ func `a registration in the same second or later lifts a suppression and is lear
   #expect(known.learned == ["1 registered \(now)"])
 }
 
+@Test func `a device that is gone since a time in the future is gone since now`() {
+  let known = Known()
+  known.suppression.learnGone(token(1), since: .max, registered: 0, now: now)
+  #expect(known.learned == ["1 gone \(now)"])
+  #expect(known.forbids(1))
+  #expect(!known.forbids(1, registered: UInt32(now)))
+  // A registration of this second is not older than the answer.
+  known.suppression.learnGone(token(2), since: .max, registered: UInt32(now), now: now)
+  #expect(!known.forbids(2))
+}
+
 @Test func `a registration in the future does not lift an invalid token answer`() {
   let known = Known()
   known.suppression.learnInvalid(token(1), registered: UInt32(now) + 60, now: now)
@@ -233,31 +245,6 @@ func `a registration in the same second or later lifts a suppression and is lear
   for number in 5000..<5010 { learned.insert(record(number)) }
   #expect(known(0..<10) == 0, "the oldest go first")
   #expect(known(10..<5010) == Learned.capacity)
-}
-
-@Test func `tokens of other sizes are kept, each once`() {
-  var others = OtherTokens()
-  func insert(_ bytes: [UInt8], _ time: UInt32) -> Bool? {
-    others.insert(bytes.span, time: time)
-  }
-  func time(of bytes: [UInt8]) -> UInt32? {
-    var found: [UInt32] = []
-    others.forEachToken { token, time in if token.equals(bytes.span) { found.append(time) } }
-    return found.count < 2 ? found.first : nil
-  }
-  func largest(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 65_535) }
-  #expect(insert([1], 5) == true)
-  #expect(insert([1, 2], 6) == true)
-  #expect(insert([], 6) == true)
-  #expect(insert(largest(7), 7) == true)
-  #expect(insert([1], 4) == false && time(of: [1]) == 5)
-  #expect(insert([1], 9) == false && time(of: [1]) == 9)
-  #expect(time(of: []) == 6 && time(of: largest(7)) == 7 && time(of: [3]) == nil)
-  for number in 0..<15 { _ = insert(largest(100 + number), 1) }
-  #expect(insert(largest(200), 1) == nil, "the size is limited")
-  #expect(insert([1], 10) == false && time(of: [1]) == 10)
-  for number in 0..<2000 { _ = insert([3, UInt8(number >> 8), UInt8(number & 255)], 1) }
-  #expect(insert([4], 1) == nil)
 }
 
 // MARK: - Received tuples

@@ -25,6 +25,15 @@ extension World {
     reports.count { "\($0)" == "\(report)" }
   }
 
+  /// The files in `new/` and `taken/`, in the order in which they were put.
+  var waitingFiles: [SpoolFile] { disk.waiting }
+
+  /// Returns how far a file in `taken/` is settled, as its name says; 0: it is not there.
+  func settledPart(of name: String) -> Int64 {
+    let taken = disk.taken.first { $0.value.name == name }
+    return taken.flatMap { TakenName($0.key.bytes.span)?.offset } ?? 0
+  }
+
   private func report(_ sourceLocation: SourceLocation) {
     for violation in takeViolations() {
       Issue.record(Comment(rawValue: violation), sourceLocation: sourceLocation)

@@ -4,7 +4,7 @@
     expect.py FILE|DIR... --captured STREAM... [--format 2|1|0] [--refused TOKENHEX]... [--repeats] [--recipients DIR]
     expect.py FILE|DIR... --print
 
-Files come in the order of their names, and notifications in their order in the file. Each
+Notifications of a file and a priority come in their order in the file. Each
 connection, with one captured stream, numbers from 1. A barrier may be at any place, and takes a
 number too. If a file gives no expiration, `--ttl-expiration N` must: this program reads no clock.
 """
@@ -123,10 +123,20 @@ def in_name_order(paths):
     return [path for path in found if not path.name.startswith(".")]
 
 
-def compare(expected, streams, layout=2, repeats=False):
-    """Returns the first difference in words, or None. `streams`: (name, bytes) of each
-    connection."""
-    position = 0
+def compare(queues, streams, layout=2, repeats=False):
+    """Returns the first difference in words, or None. `queues`: the notifications of each file and
+    priority. `streams`: (name, bytes) of each connection."""
+    places = [0] * len(queues)
+
+    def take(sent, identifier):
+        for number, queue in enumerate(queues):
+            if places[number] < len(queue) and sent.raw == frame(identifier, *queue[places[number]], layout):
+                places[number] += 1
+                return True
+        return repeats and any(
+            earlier[0] == sent.token and sent.raw == frame(identifier, *earlier, layout)
+            for queue, place in zip(queues, places) for earlier in queue[:place])
+
     for name, data in streams:
         identifier = 0
         for sent in decode.decode(data):
@@ -135,21 +145,21 @@ def compare(expected, streams, layout=2, repeats=False):
             if sent.is_barrier:
                 if sent.identifier != identifier:
                     return f"{where}barrier with identifier {sent.identifier}, {identifier} expected"
-                continue
-            if position < len(expected) and sent.raw == frame(identifier, *expected[position], layout):
-                position += 1
-            elif not (repeats and any(sent.raw == frame(identifier, *earlier, layout)
-                                      for earlier in expected[:position] if earlier[0] == sent.token)):
-                if position == len(expected):
-                    return f"{where}one more than the {position} expected: {sent.line()}"
-                wanted = frame(identifier, *expected[position], layout)
-                first = next((at for at, (a, b) in enumerate(zip(wanted, sent.raw)) if a != b),
-                             min(len(wanted), len(sent.raw)))
-                return (f"{where}notification {position + 1} differs from its byte {first}\n"
-                        f"  expected {wanted.hex()}\n  captured {sent.raw.hex()}")
-    if position < len(expected):
-        return f"{position} of {len(expected)} were captured; the next would be token {expected[position][0].hex()}"
+            elif not take(sent, identifier):
+                wanted = [frame(identifier, *queue[place], layout).hex()
+                          for queue, place in zip(queues, places) if place < len(queue)]
+                return f"{where}not expected: {sent.line()}\n  captured {sent.raw.hex()}\n  expected one of {wanted[:9]}"
+    for queue, place in zip(queues, places):
+        if place < len(queue):
+            return f"not all were captured; a next one would be token {queue[place][0].hex()}"
     return None
+
+
+def in_queues(notifications):
+    """Splits a file's notifications by priority: the urgent ones may overtake."""
+    notifications = list(notifications)
+    queues = [[one for one in notifications if (one[3] == 10) == isHigh] for isHigh in (True, False)]
+    return [queue for queue in queues if queue]
 
 
 def main():
@@ -165,13 +175,15 @@ def main():
     given = parser.parse_args()
     try:
         refused = {bytes.fromhex(token) for token in given.refused}
-        expected = [one for path in in_name_order(given.files)
-                    for one in notifications(path, given.recipients, given.ttl_expiration) if one[0] not in refused]
+        files = [[one for one in notifications(path, given.recipients, given.ttl_expiration) if one[0] not in refused]
+                 for path in in_name_order(given.files)]
+        expected = [one for file in files for one in file]
         if given.print:
             for identifier, one in enumerate(expected, 1):
                 sys.stdout.buffer.write(frame(identifier, *one, given.format))
             return
-        difference = compare(expected, [(name, Path(name).read_bytes()) for name in given.captured],
+        queues = [queue for file in files for queue in in_queues(file)]
+        difference = compare(queues, [(name, Path(name).read_bytes()) for name in given.captured],
                              given.format, given.repeats)
     except (Refused, decode.Malformed, ValueError, OSError) as error:
         sys.exit(f"expect: {error}")

@@ -1,6 +1,7 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushBinary
 
 /// The test of the answer of a gateway with the binary protocol.
 extension Checkup {
@@ -22,15 +23,15 @@ extension Checkup {
     if case .ended = early { return reportFailure(connection, "client") }
     reportClient(connection)
     if case .answered = early { return reportHeard(config, early, 0, asked: 0) }
-    if config.courier.confirm == .settle {
+    if config.binary.confirm == .settle {
       return report.report("answer", .skipped, "not tested: confirm = settle")
     }
-    if config.courier.format == .simple {
+    if config.binary.format == .simple {
       return report.report("answer", .skipped, "not tested: format = 0 has no answers")
     }
     report.wait(for: "waiting for an answer", Span())
     let end = Frame.writeRefusable(
-      config.courier.format, identifier: Self.identifier, to: room)
+      config.binary.format, identifier: Self.identifier, to: room)
     let since = Clock.now()
     let written = room.withSpan(0..<end) { connection.write($0) }
     guard written >= 0 else { return reportFailure(connection, "answer") }

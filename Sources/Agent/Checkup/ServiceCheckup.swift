@@ -86,16 +86,14 @@ extension Checkup {
     guard
       case .notification(let notification) = reader.next(
         in: text, isWhole: true, config.courier.rules, &findings),
-      let token = DeviceToken(
-        hex: text.extracting(
-          notification.firstToken..<notification.firstToken + DeviceToken.digitCount))
+      let token = DeviceToken(hex: text.extracting(notification.firstToken))
     else { return }
     link.take(
       Message(
-        token: token, payload: notification.payload,
+        token: token, identity: token.identity, payload: notification.payload,
         rendition: Rendition(notification, for: nil, in: text, config.courier.rules),
         expiration: 0, priority: notification.priority, pushType: notification.pushType,
-        place: .nowhere, follows: false, wasSent: false),
+        number: MessageNumber(0)),
       in: text)
   }
 
@@ -106,7 +104,7 @@ extension Checkup {
   ) -> Heard {
     while true {
       _ = link.advance(to: Clock.time(), isStopping: false)
-      if let outcome = link.takeOutcome() { return .outcome(outcome) }
+      if let (_, outcome) = link.takeOutcome() { return .outcome(outcome) }
       guard link.isUp else { return .left }
       if link.batchContents().count > 0 {
         guard connection.write(link.batchContents()) >= 0 else { return .ended }
@@ -127,11 +125,11 @@ extension Checkup {
   @inline(never)
   private mutating func reportOutcome(_ outcome: LinkOutcome?, _ link: inout HTTP2Link) {
     switch outcome {
-    case .rejected(_, let rejection) where rejection.reason == .badDeviceToken || rejection.isGone:
+    case .rejected(let rejection) where rejection.reason == .badDeviceToken || rejection.isGone:
       report(rejection)
       report.message.append(", to a device token that cannot exist: ")
       report.report("answer", .well, "it accepts the credentials and the topic")
-    case .rejected(_, let rejection):
+    case .rejected(let rejection):
       report(rejection)
       report.advice.append(rejection.advice)
       report.report("answer", .warning)
@@ -153,6 +151,10 @@ extension Checkup {
       var isBroken = false
       while let received = link.takeReport() {
         switch received {
+        case .refusedOnce(let rejection):
+          report(rejection)
+          report.advice.append(rejection.advice)
+          return report.report("answer", .wrong(.config))
         case .troubled(let rejection):
           report(rejection)
           return report.report("answer", .warning, ": the service has a problem: check again later")

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushBinary
 
 /// The configuration: the settings of the file, overridden by `-o`, with defaults for the rest.
 public struct Config: ~Copyable {
@@ -22,6 +23,8 @@ public struct Config: ~Copyable {
 
   /// The settings of the courier and the links.
   public var courier = Courier.Settings()
+  /// The settings of the binary link.
+  public var binary = BinaryLink.Settings()
   /// The environment of the push service.
   public var environment = Environment.production
   /// The gateway's host and port; empty for the default of the environment.
@@ -79,6 +82,13 @@ public struct Config: ~Copyable {
   /// Whether a setting of an earlier version was given, which has no effect now.
   var hasFormerSettings = false
   private let pinned = Pinned()
+
+  /// How long a stop waits for the outcomes of sent notifications.
+  ///
+  /// Service managers allow half a minute.
+  var stopPatience: Duration {
+    courier.rules.service == .binary ? binary.settle : min(courier.answerTimeout, .seconds(20))
+  }
 
   /// The path of the configuration file if none is named.
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"

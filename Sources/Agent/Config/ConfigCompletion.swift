@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// The checks and defaults that need all settings, because some depend on others.
 extension Config {
@@ -23,7 +24,7 @@ extension Config {
     }
     try checkGateway(file, &message)
     // Behind a proxy only the proxy acknowledges bytes, so a wait alone proves less.
-    if !proxy.isEmpty, !isSet(.confirm) { courier.confirm = .barrier }
+    if !proxy.isEmpty, !isSet(.confirm) { binary.confirm = .barrier }
     if service == .http2 { try checkIdentity(file, &message) }
   }
 

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushBinary
 
 /// The values of each setting.
 extension Config {
@@ -52,20 +53,20 @@ extension Config {
       }
       courier.rules.defaultLanguage = language
     case .format:
-      courier.format = FrameFormat(
+      binary.format = FrameFormat(
         rawValue: UInt8(try Self.count(Self.number(value), 0...2, "2, 1 or 0")))!
     case .payloadLimit:
       courier.rules.payloadLimit = Int(
         try Self.count(
           Self.size(value), 16...4096,
           "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"))
-    case .settle: courier.settle = try Self.duration(value, min: 100, max: 3_600_000)
+    case .settle: binary.settle = try Self.duration(value, min: 100, max: 3_600_000)
     case .ttl: courier.ttl = UInt32(try Self.lifetime(value).milliseconds / 1000)
     case .confirm:
       switch try Self.choice(value, "drain barrier settle", "drain, barrier or settle") {
-      case 0: courier.confirm = .drain
-      case 1: courier.confirm = .barrier
-      default: courier.confirm = .settle
+      case 0: binary.confirm = .drain
+      case 1: binary.confirm = .barrier
+      default: binary.confirm = .settle
       }
     case .uncertain:
       courier.uncertain =

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 import TinyPushHTTP2
 
 /// The link for the configured protocol.
@@ -11,9 +12,13 @@ struct PushLink: ~Copyable, Link {
   private let pinned = Pinned()
 
   /// Creates both links; the unused one allocates no memory.
-  init(_ settings: Courier.Settings, _ http2: consuming HTTP2Link.Service, seed: UInt64) {
+  init(
+    _ settings: Courier.Settings, _ binary: BinaryLink.Settings,
+    _ http2: consuming HTTP2Link.Service, seed: UInt64
+  ) {
     service = settings.rules.service
-    binary = BinaryLink(settings, seed: seed, isUsed: settings.rules.service == .binary)
+    self.binary = BinaryLink(
+      settings, binary, seed: seed, isUsed: settings.rules.service == .binary)
     self.http2 = HTTP2Link(
       settings, http2, seed: seed, isUsed: settings.rules.service == .http2)
   }
@@ -22,10 +27,7 @@ struct PushLink: ~Copyable, Link {
 
   var isOpen: Bool { isBinary ? binary.isOpen : http2.isOpen }
   var deadline: Instant? { isBinary ? binary.deadline : http2.deadline }
-  var stretchCount: Int { isBinary ? binary.stretchCount : http2.stretchCount }
-  var notificationCount: Int { isBinary ? binary.notificationCount : http2.notificationCount }
   var isBusy: Bool { isBinary ? binary.isBusy : http2.isBusy }
-  var endings: UInt32 { isBinary ? binary.endings : http2.endings }
   var isUp: Bool { isBinary ? binary.isUp : http2.isUp }
   var hasProgressed: Bool { isBinary ? binary.hasProgressed : http2.hasProgressed }
   var nextDialAt: Instant? { isBinary ? binary.nextDialAt : http2.nextDialAt }
@@ -39,7 +41,7 @@ struct PushLink: ~Copyable, Link {
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     if isBinary { binary.take(message, in: text) } else { http2.take(message, in: text) }
   }
-  mutating func takeOutcome() -> LinkOutcome? {
+  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
     if isBinary { return binary.takeOutcome() }
     return http2.takeOutcome()
   }
@@ -57,10 +59,6 @@ struct PushLink: ~Copyable, Link {
   mutating func nextStep(_ supply: Supply) -> Courier.Step? {
     if isBinary { return binary.nextStep(supply) }
     return http2.nextStep(supply)
-  }
-  func forEachStretch(_ body: (Stretch) -> Void) {
-    if isBinary { return binary.forEachStretch(body) }
-    return http2.forEachStretch(body)
   }
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     if isBinary { return binary.forEachBuffer(body) }
@@ -124,7 +122,7 @@ struct PushLink: ~Copyable, Link {
   ///
   /// These are those in the binary link's batch that are sent for the first time, or those that the
   /// HTTP/2 service has just accepted.
-  func forEachCounted(_ body: (Stretch) -> Void) {
+  func forEachCounted(_ body: (MessageNumber) -> Void) {
     if isBinary { binary.forEachFirst(body) } else { http2.forEachAccepted(body) }
   }
 
@@ -133,12 +131,13 @@ struct PushLink: ~Copyable, Link {
   /// Whether there are answers that the courier has not yet received as outcomes.
   var hasAnswers: Bool { isBinary ? false : http2.hasAnswers }
 
-  mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
-    http2.authorized(token, issuedAt: issuedAt)
+  mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64, isStored: Bool) {
+    http2.authorized(token, issuedAt: issuedAt, isStored: isStored)
   }
   mutating func notAuthorized(until instant: Instant) { http2.notAuthorized(until: instant) }
   /// When the token that the service refused was made.
   var refusedTokenIssuedAt: Int64? { isBinary ? nil : http2.refusedTokenIssuedAt }
+  var isTokenInvalid: Bool { http2.isTokenInvalid }
   mutating func receivedAside(_ bytes: Span<UInt8>) { http2.receivedAside(bytes) }
   mutating func asideEnded() { http2.asideEnded() }
   /// The service's reason for refusing the configuration; nil if it does not.

@@ -41,6 +41,8 @@ public struct ProviderToken: ~Copyable {
   private let file: ProviderTokenFile
   private var issuedAt: Int64?
   private var isRefused = false
+  /// Whether an earlier run made the current token, and its file has kept it.
+  public private(set) var isStored = false
   /// The SHA-256 of the public key.
   private let digest = FixedBuffer<UInt8>(capacity: 32)
   private var isKeyRead = false
@@ -59,10 +61,15 @@ public struct ProviderToken: ~Copyable {
 
   /// Returns the current token, or a new one if the current one is too old.
   ///
-  /// - Parameter refused: when the token that the service refused was made, as in
-  ///   ``Answer/ready(issuedAt:)``; nil if none was refused.
+  /// - Parameters:
+  ///   - refused: when the token that the service refused was made, as in
+  ///     ``Answer/ready(issuedAt:)``; nil if none was refused.
+  ///   - isInvalid: whether the service called it invalid, and not too old. A stored token is then
+  ///     replaced at once, since its file may be damaged.
   @inline(never)
-  public mutating func token(_ time: Time, refused: Int64? = nil) -> Answer {
+  public mutating func token(
+    _ time: Time, refused: Int64? = nil, isInvalid: Bool = false
+  ) -> Answer {
     problem.clear()
     if let refused, refused == issuedAt { isRefused = true }
     lacksClock = time.wallSeconds == nil
@@ -76,6 +83,8 @@ public struct ProviderToken: ~Copyable {
     switch rule {
     case .use: break
     case .clockNotSet: return .clockNotSet
+    case .wait where isInvalid && isStored:
+      guard make(at: now) else { return .failed }
     case .wait(let until):
       return .wait(until: time.now + .seconds(UInt64(until - now)))
     case .make:
@@ -108,6 +117,7 @@ public struct ProviderToken: ~Copyable {
     text = token
     issuedAt = kept
     isRefused = kept == refused
+    isStored = true
   }
 
   private mutating func make(at now: Int64) -> Bool {
@@ -134,6 +144,7 @@ public struct ProviderToken: ~Copyable {
     text.append(made)
     issuedAt = now
     isRefused = false
+    isStored = false
     let error = file.write(now, keyID.span, teamID.span, digest.span(0..<32), text)
     if error != 0 {
       SuppressionDirectory.explain(error, file.state.pointer, in: &problem)

@@ -1,6 +1,7 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushBinary
 
 /// Asks the feedback service which devices are gone, and merges them into the suppression list.
 ///
@@ -51,8 +52,6 @@ public struct FeedbackPull: ~Copyable {
   /// A warning about something else.
   public private(set) var warning = Text(capacity: 1024)
   private var progress = ProgressBar(isWanted: true)
-  /// Whether there is no room for more tokens of other sizes.
-  private var areOthersFilled = false
   /// Whether some earlier entries are damaged.
   private var hasUnreadable = false
 
@@ -198,7 +197,6 @@ public struct FeedbackPull: ~Copyable {
       warning.append(printable: CString.span(path.pointer))
       warning.append(SuppressionDirectory.setAside)
     }
-    areOthersFilled = areOthersFilled || merge.areOthersFilled
     guard merge.error == 0 else {
       return failToKeep(
         merge.error, "; the received entries are kept there, and the next pull merges them")
@@ -236,11 +234,10 @@ public struct FeedbackPull: ~Copyable {
         }
         if reader.token.count == 0 {
           sums.empty += 1
-        } else if let token = DeviceToken(bytes: reader.token) {
+        } else {
+          let token = TokenIdentity(of: reader.token)
           if merge.isFull { finish(&merge, body) }
           merge.add(SuppressionRecord(token: token, time: time, reason: .feedback))
-        } else {
-          merge.add(other: reader.token, at: time)
         }
       }
     }
@@ -299,20 +296,10 @@ public struct FeedbackPull: ~Copyable {
   }
 
   private mutating func warnOfRest() {
-    if areOthersFilled {
-      beginWarning()
-      warning.append(
-        "the suppression list has no room for more tokens of sizes other than 32 bytes, so new ones are left out: nothing can be sent to such tokens"
-      )
-    }
     if hasUnreadable {
-      beginWarning()
+      if warning.count > 0 { warning.append("; ") }
       warning.append("some received entries are damaged: see unmerged.TIME in ")
       warning.append(printable: CString.span(path.pointer))
     }
-  }
-
-  private mutating func beginWarning() {
-    if warning.count > 0 { warning.append("; ") }
   }
 }

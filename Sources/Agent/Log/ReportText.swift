@@ -63,11 +63,25 @@ extension Report {
       rejection.describe(in: &text)
       text.append("); sending again what it did not accept, one notification at a time at first")
       return .warning
+    case .refusedOnce(let rejection):
+      text.append("the service refuses a notification for a reason that may concern all (")
+      rejection.describe(in: &text)
+      text.append("); trying others, and this one again")
+      return .warning
     case .configurationRefused(let rejection):
       text.append("the service refuses the configuration: ")
       rejection.describe(in: &text)
+      text.append(": ")
+      text.append(rejection.advice)
       text.append("; nothing is delivered until this is fixed")
       return .error
+    case .unknownAnswer(let status, let answer):
+      text.append("the service gave an answer that is not documented: status ")
+      text.append(status)
+      var count = 0
+      while count < answer.count, answer[count] != 0 { count += 1 }
+      if count > 0 { text.append(", ", printable: answer.span.extracting(0..<count)) }
+      return .warning
     case .closed(let error):
       text.append("the service closed a request with HTTP/2 error ")
       text.append(error)
@@ -128,12 +142,7 @@ extension Report {
       Self.append(token, to: &text)
       return .notice
     case .fileChanged:
-      text.append("a file in new/ was removed or changed while it was being delivered")
-      return .notice
-    case .recipientsChanged:
-      text.append(
-        "a recipients file was changed while its notifications were being sent: they are sent again, to all of its tokens"
-      )
+      text.append("a file in taken/ was removed while it was being delivered")
       return .notice
     case .notScanned:
       text.append(
@@ -145,20 +154,28 @@ extension Report {
       return .notice
     case .notReleased:
       text.append(
-        "a notification that is due cannot be moved from later/ to new/: does a file of that name exist there, or is the disk full or read-only?"
+        "a notification that is due cannot be moved from later/ to taken/: is the disk full or read-only?"
       )
       return .error
     case .notRemoved:
       text.append(
-        "delivered files cannot be removed from new/, so a restart would deliver them again: may the agent write there, and is the disk healthy?"
+        "delivered files cannot be removed from taken/, so a restart would deliver them again: may the agent write there, and is the disk healthy?"
       )
       return .error
     case .removable:
       text.append("delivered files can be removed again")
       return .notice
+    case .notTaken(let error):
+      text.append("files cannot be moved from new/ to taken/ (errno ")
+      text.append(error)
+      text.append("), so they wait: are both on one disk, is it full or read-only?")
+      return .error
+    case .taken:
+      text.append("files can be moved from new/ to taken/ again")
+      return .notice
     case .notRecorded:
       text.append(
-        "failed/ cannot be written to: is the disk full? Files with something to record stay in new/ until then"
+        "failed/ cannot be written to: is the disk full? Files with something to record stay in taken/ until then"
       )
       return .error
     case .recordable:
@@ -171,13 +188,14 @@ extension Report {
   var topic: Log.Topic {
     switch self {
     case .shutdown, .strangeAnswer, .garbage, .cut, .forgotten, .unanswered, .askedAgain,
-      .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
-      .brokenProtocol:
+      .unproved, .narrowed, .troubled, .refusedOnce, .configurationRefused, .unknownAnswer,
+      .timedOut, .closed,
+      .leaves, .brokenProtocol:
       .connection
     case .lateAnswer, .tokenInvalid, .tokenGone, .tokenSpared: .refusals
     case .stormBegan, .summarized: .limits
-    case .fileChanged, .recipientsChanged: .files
-    case .notScanned, .scannable, .notReleased: .spool
+    case .fileChanged: .files
+    case .notScanned, .scannable, .notReleased, .notTaken, .taken: .spool
     case .notRemoved, .removable: .removals
     case .notRecorded, .recordable: .failures
     }

@@ -15,7 +15,7 @@ extension Settlement {
     }
     guard let token else { return }
     text.append(" to ")
-    text.append(hex: token.bytes.span.extracting(0..<4))
+    text.append(hex: token.bytes.extracting(0..<min(token.count, 4)))
   }
 
   /// Appends how the notification was settled.

@@ -59,7 +59,6 @@ public struct Agent: ~Copyable {
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier)
     link = Self.link(config, address.bytes, seed: seed)
-    if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
     aside = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
@@ -80,7 +79,7 @@ public struct Agent: ~Copyable {
   private static func link(
     _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
   ) -> PushLink {
-    PushLink(config.courier, HTTP2Link.Service(config, at: address), seed: seed)
+    PushLink(config.courier, config.binary, HTTP2Link.Service(config, at: address), seed: seed)
   }
 
   // MARK: - The loop
@@ -101,30 +100,16 @@ public struct Agent: ~Copyable {
       let step = courier.next(Clock.time(), &link)
       takeReports()
       switch step {
-      case .scan:
-        noticeSuppression()
-        output.keepPage(at: config.status)
-        spool.sweep(&courier)
-        filesFound = spool.scan(&courier)
-        output.progress.found(filesFound)
-      case .open: spool.open(&courier)
-      case .read: spool.read(&courier)
-      case .readRecipients: recipients.read(&courier)
-      case .survey: spool.survey(&courier)
-      case .verify: courier.verified(spool.isThere(courier))
-      case .scanLater: spool.later.scan(&courier)
+      case .scan(let directory): scan(directory)
+      case .read(let directory): spool.read(&courier, from: directory)
+      case .readRecipients: courier.readRecipients(recipients.read(courier))
       case .release: spool.release(&courier)
-      case .cancel: courier.cancelled(spool.later.cancel(courier))
-      case .close:
-        spool.closeFile()
-        courier.closed()
       case .record: record()
       case .keepLearned: keepLearned()
-      case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
       case .remove: remove()
       case .dial: dial()
-      case .keepProgress: courier.keptProgress(spool.keep(courier.progressToKeep))
+      case .rename: courier.renamed(spool.rename(courier))
       case .write: write()
       case .listen:
         listen()
@@ -144,7 +129,7 @@ public struct Agent: ~Copyable {
       case .wait(let until):
         output.log.catchUp()
         output.page.update(courier, link, filesFound: filesFound)
-        output.progress.show(courier.counters, inFlight: courier.inFlight(link))
+        output.progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
         watchTrouble()
@@ -152,6 +137,16 @@ public struct Agent: ~Copyable {
       case .finish: return finish(.ok)
       }
     }
+  }
+
+  private mutating func scan(_ directory: Courier.Directory) {
+    if directory == .new {
+      noticeSuppression()
+      output.keepPage(at: config.status)
+    }
+    guard let found = spool.scan(directory, &courier) else { return }
+    filesFound = found
+    output.progress.found(found)
   }
 
   /// Returns the exit status if the agent stops now: `--once` does not wait for a gateway for ever,

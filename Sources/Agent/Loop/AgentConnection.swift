@@ -138,9 +138,10 @@ extension Agent {
     let now = Clock.time()
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
     let refused = link.refusedTokenIssuedAt
-    switch providerToken.token(now, refused: refused) {
+    switch providerToken.token(now, refused: refused, isInvalid: link.isTokenInvalid) {
     case .ready(let issuedAt):
-      link.authorized(providerToken.text.looseBytes, issuedAt: issuedAt)
+      link.authorized(
+        providerToken.text.looseBytes, issuedAt: issuedAt, isStored: providerToken.isStored)
       guard !providerToken.problem.bytes.isEmpty else { return }
       text.append(bytes: providerToken.problem.bytes)
       return output.log(.warning, text, about: .connection)

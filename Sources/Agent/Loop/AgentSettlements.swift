@@ -4,12 +4,18 @@ import TinyPush
 extension Agent {
   /// Records the notification that the courier has settled, and reports it.
   mutating func record() {
-    let isRecorded = !courier.hasFailure || spool.record(&courier, config.failedLimits)
-    if isRecorded, !courier.isSummarizing {
-      logSettlement()
-      if courier.isSettlementAwaited { writeReceipt() }
-    }
+    let isRecorded = spool.record(&courier, config.failedLimits)
+    if isRecorded { report() }
     courier.recorded(isRecorded)
+  }
+
+  private mutating func report() {
+    switch courier.recordTask {
+    case .summary, .probe: return
+    default: break
+    }
+    logSettlement()
+    if courier.isSettlementAwaited { writeReceipt() }
   }
 
   /// Logs how the notification was settled: always if there is a problem, else with `log =
@@ -20,15 +26,14 @@ extension Agent {
     let reportsSettlements = config.courier.reportsSettlements
     let priority = settlement.priority
     guard reportsSettlements || priority != .info else { return }
-    let line = settlementLine()
     var text = Text(capacity: 2048)
-    settlement.describePlace(in: courier.failureName(), line: line, to: &text)
+    settlement.describePlace(in: courier.recordedName(), line: settlement.line, to: &text)
     let start = text.count
     text.append(" ")
     settlement.describe(failure: courier.failure(), to: &text)
-    if courier.hasFailure, !courier.isPostponing {
+    if courier.isFailure {
       text.append(" (tinypush queue show ")
-      text.append(printable: courier.failureName())
+      text.append(printable: courier.recordedName())
       text.append(")")
     }
     if reportsSettlements {
@@ -37,13 +42,6 @@ extension Agent {
       output.log.write(priority, text, about: settlement.topic, kindFrom: start)
     }
     if priority != .info { output.page.record(priority, text.bytes) }
-  }
-
-  /// Returns the line of the file that the notification begins on.
-  private mutating func settlementLine() -> Int64 {
-    let settlement = courier.settlement
-    guard settlement.line == 0, settlement.offset > 0 else { return settlement.line }
-    return spool.line(of: courier.failureName(), at: settlement.offset)
   }
 
   @inline(never)
@@ -59,10 +57,10 @@ extension Agent {
     default: text.append("- ")
     }
     if settlement.outcome != .postponed {
-      text.append(settlementLine())
+      text.append(settlement.line)
       text.append(" ")
       if let token = settlement.token {
-        text.append(hex: token.bytes.span)
+        text.append(hex: token.bytes)
       } else {
         text.append("*")
       }
@@ -70,10 +68,10 @@ extension Agent {
       settlement.describe(failure: courier.failure(), to: &text)
     }
     text.append("\n")
-    Receipt.append(text, for: courier.failureName(), in: spool.root.number)
+    Receipt.append(text, for: courier.recordedName(), in: spool.root.number)
   }
 
-  /// Removes the settled file from `new/`, after its receipt is complete.
+  /// Removes the settled file, after its receipt is complete.
   mutating func remove() {
     if courier.isSettledAwaited {
       Receipt.end(courier.settledName(), in: spool.root.number)

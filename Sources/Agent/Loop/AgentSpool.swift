@@ -47,7 +47,7 @@ extension Agent {
         case .replaced: watchSpool()
         case .created(let name):
           switch spool.writer(of: name) {
-          case .nobody: courier.writingEnded(CString.span(name))
+          case .nobody: courier.appeared(CString.span(name))
           // An event follows when the writer closes the file.
           case .somebody: break
           case .unknown: courier.writingBegan(CString.span(name))
@@ -59,16 +59,11 @@ extension Agent {
         case .suppressed: noticeSuppression()
         case .closed(let name):
           filesFound += 1
-          if case .somebody = spool.writer(of: name) {
-            courier.writingEnds(CString.span(name), at: Clock.now())
-          } else {
-            courier.writingEnded(CString.span(name))
-          }
+          courier.writingEnds(CString.span(name), at: Clock.now())
         case .renamed(let name):
           filesFound += 1
-          let name = CString.span(name)
-          courier.writingEnded(name, cameWhole: !spool.hasPutBack(name))
-        case .leavingClosed: courier.rescan()
+          courier.appeared(CString.span(name), isWhole: true)
+        case .takenChanged(let name): courier.changed(CString.span(name))
         case .other: break
         }
       }

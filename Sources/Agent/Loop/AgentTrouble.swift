@@ -24,7 +24,7 @@ extension Agent {
   private func facts(_ time: Time) -> Troubles.Facts {
     var facts = Troubles.Facts(time: time)
     facts.isWaiting =
-      courier.files > 0 || !courier.areFilesKnown && filesFound > 0
+      courier.filesUnderWay > 0 || !courier.areFilesKnown && filesFound > 0
     facts.settled = courier.counters.settled &+ courier.counters.refused &+ courier.counters.gone
     facts.isConnected = link.isUp
     facts.isSettling = link.service == .binary && link.isUp && link.failures == 0

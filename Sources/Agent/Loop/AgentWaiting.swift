@@ -105,7 +105,7 @@ extension Agent {
   mutating func stop() {
     guard ending.deadline == nil else { return }
     courier.stop()
-    ending.begin(at: Clock.now(), wait: config.courier.stopPatience)
+    ending.begin(at: Clock.now(), wait: config.stopPatience)
   }
 
   private mutating func feedWatchdog(_ restsSince: Instant?) {

@@ -29,7 +29,7 @@ extension Agent {
     output.log.write(
       .info, "stopping: waiting for answers to what was sent; the rest stays in the spool")
     // systemd must wait at least as long as the agent waits for answers.
-    let patience = config.courier.stopPatience + AgentEnding.patience + .seconds(5)
+    let patience = config.stopPatience + AgentEnding.patience + .seconds(5)
     var text = Text()
     text.append("STOPPING=1\nSTATUS=stopping: waiting for answers\nEXTEND_TIMEOUT_USEC=")
     text.append(patience.milliseconds * 1000)

@@ -19,7 +19,7 @@ struct FailedCheck: ~Copyable {
 
   init(_ config: borrowing Config) {
     rules = config.courier.rules
-    lists = RecipientsLookup(config.recipients.span)
+    lists = RecipientsLookup(config.recipients.span, rules.service)
     suppressed = SuppressionLists(state: config.state.pointer)
   }
 
@@ -147,13 +147,12 @@ struct FailedCheck: ~Copyable {
       why.append(utc: date)
       return false
     }
-    let end = notification.firstToken + DeviceToken.digitCount
     guard notification.tokens == 1, notification.lists == 0,
-      let token = DeviceToken(hex: text.extracting(notification.firstToken..<end)),
-      suppressed.find(token)?.forbids(registered: notification.registered) == true
+      let token = DeviceToken(hex: text.extracting(notification.firstToken)),
+      suppressed.find(token.identity)?.forbids(registered: notification.registered) == true
     else { return true }
     why.append("its token is suppressed: if it is valid, run tinypush token register ")
-    why.append(hex: token.bytes.span)
+    why.append(hex: token.bytes)
     return false
   }
 

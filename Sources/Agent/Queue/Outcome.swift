@@ -17,9 +17,10 @@ public enum Outcome {
 
 /// Waits for the outcome of a file in the spool.
 ///
-/// It watches only the file, so that other files do not wake it.
+/// The agent's receipt tells the outcome. The directories tell which notifications are put off, and
+/// whether somebody has removed the file.
 public struct OutcomeWatch: ~Copyable {
-  /// How often states are checked that inotify does not report.
+  /// How often the directories are read.
   private static let pause = Duration.milliseconds(500)
 
   private let root: Descriptor
@@ -37,15 +38,15 @@ public struct OutcomeWatch: ~Copyable {
     guard let receipt = SenderReceipt(for: name, in: root.number, error: &error) else {
       throw .noReceipt(error)
     }
-    var text = Text(capacity: 4096 + 300)
-    text.append(cString: spool)
-    text.append("/new/")
+    var text = Text(capacity: 300)
+    text.append("new/")
     text.append(bytes: name)
     path = text.cString()
     self.name = CString(name)
+    inotify = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+    receipt.watch(inotify)
     self.receipt = receipt
     self.root = root
-    inotify = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
   }
 
   @inline(never)
@@ -54,31 +55,22 @@ public struct OutcomeWatch: ~Copyable {
   /// Waits until the outcome is known, or the time is over.
   public func outcome(within time: Duration) -> Outcome {
     let deadline = Clock.now() + time
-    // The state is checked after each event, so that nothing is missed.
-    let mask = UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
-    let isWatched = inotify >= 0 && inotify_add_watch(inotify, path.pointer, mask) >= 0
+    // A file that moves while the directories are read may be missed, but not twice.
+    var missing = 0
     while true {
-      let now = Clock.now()
-      let left = now.until(deadline)
-      let isInNew = access(path.pointer, F_OK) == 0 || clinux_errno() != ENOENT
-      if !isInNew, let outcome = outcomeOutside(left) { return outcome }
+      let left = Clock.now().until(deadline)
+      if receipt.isComplete(name.span) { return .left(isComplete: true) }
+      let later = laterParts()
+      if later.due - Clock.wallSeconds() > Int64(left.milliseconds / 1000) {
+        return .later(later.due)
+      }
+      missing = later.count > 0 || isQueued() ? 0 : missing + 1
+      if missing > 1 { return .left(isComplete: false) }
       guard left > .milliseconds(0) else { return .pending }
-      let pause = isInNew && isWatched ? left : min(left, Self.pause)
       var event = pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)
-      poll(&event, 1, Int32(clamping: pause.milliseconds))
+      poll(&event, 1, Int32(clamping: min(left, Self.pause).milliseconds))
       drain()
     }
-  }
-
-  /// Returns the outcome of a file that is not in `new/`; nil if a part of it is in `new/` again,
-  /// or soon will be.
-  private func outcomeOutside(_ left: Duration) -> Outcome? {
-    // In this order, because a due file moves from later/ to new/.
-    let later = parts(in: "later", behind: LaterName.headBytes)
-    let new = parts(in: "new")
-    let isDueLater = later.due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
-    if !isDueLater, later.count + new.count > 0 { return nil }
-    return isDueLater ? .later(later.due) : .left(isComplete: receipt.isComplete(name.span))
   }
 
   /// Calls `body` with each line of the agent about the file's notifications.
@@ -93,42 +85,54 @@ public struct OutcomeWatch: ~Copyable {
 
   // MARK: - Parts of the file
 
-  /// Calls `body` with each file of a directory that is the file or a part of it.
-  ///
-  /// A part comes back from `later/` under the file's name with a dot and more.
-  ///
-  /// - Parameter head: the number of bytes before the file's name.
-  private func forEachPart(
-    in directory: StaticString, behind head: Int, _ body: (UnsafePointer<CChar>) -> Void
-  ) {
-    var error: Int32 = 0
-    guard let descriptor = Descriptor(root.number, part: directory, error: &error) else { return }
-    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
-    let end = head + self.name.span.count
-    DirectoryEntry.forEach(in: descriptor.number, buffer.room()) { entry in
-      let name = CString.span(entry.name)
-      guard name.count == end || name.count > end && name[end] == .dot,
-        name.extracting(head..<end).equals(self.name.span)
-      else { return }
-      body(entry.name)
+  /// Whether the file or a part of it is in `new/` or `taken/`, or may be there.
+  private func isQueued() -> Bool {
+    if faccessat(root.number, path.pointer, F_OK, 0) == 0 { return true }
+    if clinux_errno() != ENOENT { return true }
+    var isFound = false
+    let isRead = forEachName(in: "taken") { name in
+      if isPart(TakenName.source(of: name)) { isFound = true }
     }
+    // Only the agent's user and root can read taken/.
+    return isFound || !isRead
   }
 
   private struct Parts {
     var count = 0
-    /// The due time of the last part in `later/`.
+    /// The due time of the last part.
     var due: Int64 = 0
   }
 
-  @inline(never)
-  private func parts(in directory: StaticString, behind head: Int = 0) -> Parts {
+  /// The parts of the file that wait in `later/`.
+  private func laterParts() -> Parts {
     var parts = Parts()
-    forEachPart(in: directory, behind: head) { name in
+    _ = forEachName(in: "later") { name in
+      guard isPart(name.extracting(min(name.count, LaterName.headBytes)...)) else { return }
       parts.count += 1
-      let date = CString.span(name).extracting(0..<min(head, LaterName.dueDigits))
+      let date = name.extracting(0..<min(name.count, LaterName.dueDigits))
       parts.due = max(parts.due, Int64(Config.number(date) ?? 0))
     }
     return parts
+  }
+
+  /// Whether a name is the file's; a part of the file has this name with a dot and more.
+  private func isPart(_ name: Span<UInt8>) -> Bool {
+    let end = self.name.span.count
+    guard name.count == end || name.count > end && name[end] == .dot else { return false }
+    return name.extracting(0..<end).equals(self.name.span)
+  }
+
+  /// Calls `body` with each name in a directory of the spool; returns whether it could be read.
+  @inline(never)
+  private func forEachName(in directory: StaticString, _ body: (Span<UInt8>) -> Void) -> Bool {
+    var error: Int32 = 0
+    guard let descriptor = Descriptor(root.number, part: directory, error: &error) else {
+      return error == ENOENT
+    }
+    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    return DirectoryEntry.forEach(in: descriptor.number, buffer.room()) { entry in
+      body(CString.span(entry.name))
+    }
   }
 
   private func drain() {

@@ -68,10 +68,21 @@ public struct Queue: ~Copyable {
   public func forEach(
     in place: QueuePlace, _ body: (borrowing QueueFile) -> Void
   ) -> Int32 {
+    let error = forEach(in: place, place.name, body)
+    guard error == 0, place == .new else { return error }
+    // Only the agent's user and root can see what the agent has taken.
+    let ofTaken = forEach(in: place, TakenDirectory.name, body)
+    return ofTaken == EACCES ? 0 : ofTaken
+  }
+
+  private func forEach(
+    in place: QueuePlace, _ part: StaticString, _ body: (borrowing QueueFile) -> Void
+  ) -> Int32 {
     var error: Int32 = 0
-    guard let directory = Descriptor(root.number, part: place.name, error: &error) else {
-      // The agent creates later/ when the first notification has to wait.
-      return place == .later && error == ENOENT ? 0 : error
+    let isTaken = part.span.equals(TakenDirectory.name)
+    guard let directory = Descriptor(root.number, part: part, error: &error) else {
+      // The agent creates later/ when the first notification has to wait, and taken/ at its start.
+      return (place == .later || isTaken) && error == ENOENT ? 0 : error
     }
     var names = Backlog(namesMax: Self.namesMax, nameBytesMax: Self.nameBytesMax)
     var isFirst = true
@@ -81,7 +92,8 @@ public struct Queue: ~Copyable {
       }
       isFirst = false
       while !names.isEmpty {
-        if let file = QueueFile(directory.number, names.smallest(), in: place) { body(file) }
+        let file = QueueFile(directory.number, names.smallest(), in: place, isTaken: isTaken)
+        if let file, !file.isSettled { body(file) }
         names.removeSmallest()
       }
     } while !names.isComplete
@@ -117,7 +129,26 @@ public struct Queue: ~Copyable {
     guard Self.isName(name),
       let directory = Descriptor(root.number, part: place.name, error: &error)
     else { return nil }
-    return QueueFile(directory.number, name, in: place)
+    if let file = QueueFile(directory.number, name, in: place) { return file }
+    return place == .new ? takenFile(named: name) : nil
+  }
+
+  /// Returns a file that the agent has taken, by the name that it had in `new/`.
+  private func takenFile(named name: Span<UInt8>) -> QueueFile? {
+    var error: Int32 = 0
+    guard let directory = Descriptor(root.number, part: TakenDirectory.name, error: &error)
+    else { return nil }
+    let room = FixedBuffer<UInt8>(capacity: 32_768)
+    var path = Text(capacity: 300)
+    DirectoryEntry.forEach(in: directory.number, room.room()) { entry in
+      guard TakenName.source(of: CString.span(entry.name)).equals(name) else { return }
+      path.clear()
+      path.append(cString: entry.name)
+    }
+    guard path.count > 0,
+      let file = QueueFile(directory.number, path.bytes, in: .new, isTaken: true), !file.isSettled
+    else { return nil }
+    return file
   }
 
   /// Whether a file may have this name: no path, and no name that the agent uses itself.
@@ -131,7 +162,7 @@ public struct Queue: ~Copyable {
   @inline(never)
   public func remove(_ file: borrowing QueueFile) -> Int32 {
     var error: Int32 = 0
-    guard let directory = Descriptor(root.number, part: file.place.name, error: &error) else {
+    guard let directory = Descriptor(root.number, part: file.directoryName, error: &error) else {
       return error
     }
     return unlinkat(directory.number, file.pointer, 0) == 0 ? 0 : clinux_errno()

@@ -6,13 +6,17 @@ public struct QueueFile: ~Copyable {
   private let pinned = Pinned()
   /// The directory of the file.
   public let place: QueuePlace
-  private let nameCopy: CString
+  private let path: CString
+  /// The part of the file's name that is shown.
+  private let nameBytes: Int
+  /// Whether the agent has taken the file, and when it came into `new/`, in UNIX nanoseconds.
+  public let arrivalNs: Int64?
+  /// How far everything in the file is settled, in bytes.
+  let settledTo: Int64
   /// The size in bytes.
   public let size: Int64
   /// When the file came here or was last changed, in UNIX seconds of the file system's clock.
   public let changedAt: Int64
-  /// The inode number.
-  public let inode: UInt64
   private let isRegular: Bool
   /// A descriptor for reading; less than 0 if absent.
   let descriptor: Int32
@@ -25,21 +29,26 @@ public struct QueueFile: ~Copyable {
 
   /// Opens a file; nil if it does not exist.
   ///
-  /// - Parameter directory: a descriptor, which may be closed afterwards.
+  /// - Parameters:
+  ///   - directory: a descriptor, which may be closed afterwards.
+  ///   - isTaken: whether the directory is `taken/`.
   @inline(never)
-  init?(_ directory: Int32, _ name: Span<UInt8>, in place: QueuePlace) {
-    nameCopy = CString(name)
+  init?(_ directory: Int32, _ name: Span<UInt8>, in place: QueuePlace, isTaken: Bool = false) {
+    let taken = isTaken ? TakenName(name) : nil
+    path = CString(name)
+    nameBytes = taken?.nameBytes ?? name.count
+    arrivalNs = taken?.arrivalNs
+    settledTo = taken?.offset ?? 0
     self.place = place
     var information = stat()
-    guard fstatat(directory, nameCopy.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
+    guard fstatat(directory, path.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
       return nil
     }
     size = Int64(information.st_size)
-    changedAt = clinux_change_time_s(&information)
-    inode = UInt64(information.st_ino)
+    changedAt = arrivalNs.map { $0 / 1_000_000_000 } ?? clinux_change_time_s(&information)
     isRegular = clinux_is_regular(&information) != 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    descriptor = isRegular ? clinux_open(directory, nameCopy.pointer, flags, 0) : -EINVAL
+    descriptor = isRegular ? clinux_open(directory, path.pointer, flags, 0) : -EINVAL
     error = isRegular && descriptor < 0 ? -descriptor : 0
   }
 
@@ -48,10 +57,18 @@ public struct QueueFile: ~Copyable {
 
   /// The name of the file.
   public var name: Span<UInt8> {
-    @_lifetime(borrow self) get { _overrideLifetime(nameCopy.span, borrowing: self) }
+    @_lifetime(borrow self) get {
+      _overrideLifetime(path.span.extracting(0..<nameBytes), borrowing: self)
+    }
   }
 
-  var pointer: UnsafePointer<CChar> { nameCopy.pointer }
+  var pointer: UnsafePointer<CChar> { path.pointer }
+
+  /// The name of the directory that the file is in.
+  var directoryName: StaticString { arrivalNs == nil ? place.name : TakenDirectory.name }
+
+  /// Whether everything in the file was delivered, and the agent waits for more.
+  var isSettled: Bool { settledTo > 0 && settledTo >= size }
 
   /// When the file is due, in UNIX seconds, if it is in `later/`.
   public var due: Int64? { place == .later ? LaterName(name)?.due : nil }
@@ -135,7 +152,7 @@ public struct NotificationCount: ~Copyable {
     guard file.descriptor >= 0 else { return result }
     var reader = NotificationReader()
     var bytes = 0
-    var offset: Int64 = 0
+    var offset = file.settledTo
     var isWhole = false
     while true {
       switch reader.next(in: input, count: bytes, isWhole: isWhole, rules, &findings) {
@@ -145,7 +162,7 @@ public struct NotificationCount: ~Copyable {
         result.isUnfinished = isWhole && refusal.reason == .json(.unexpectedEnd)
       case .end: return result
       case .more(let from):
-        guard offset < Self.bytesMax else {
+        guard offset < file.settledTo + Self.bytesMax else {
           result.isMore = offset < file.size
           return result
         }

@@ -44,7 +44,7 @@ public struct ReceiptLine: ~Escapable {
     guard found == 2 else { return nil }
     line = Config.number(text.extracting(2..<ends[0])) ?? 0
     let token = text.extracting(ends[0] + 1..<ends[1])
-    self.token = token.count == DeviceToken.digitCount ? token : token.extracting(0..<0)
+    self.token = DeviceToken(hex: token) != nil ? token : token.extracting(0..<0)
     words = text.extracting(ends[1] + 1..<text.count)
   }
 }
@@ -88,6 +88,14 @@ struct SenderReceipt: ~Copyable {
     }
     fchown(file.number, uid_t.max, group)
     return fchmod(file.number, 0o660) == 0 ? 0 : clinux_errno()
+  }
+
+  /// Asks for an event when the agent writes to the receipt.
+  func watch(_ inotify: Int32) {
+    var path = Text(capacity: 40)
+    path.append("/proc/self/fd/")
+    path.append(file.number)
+    path.withCString { _ = inotify_add_watch(inotify, $0, UInt32(IN_MODIFY)) }
   }
 
   func forEachLine(_ body: (Span<UInt8>) -> Void) {

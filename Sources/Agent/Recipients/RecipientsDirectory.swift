@@ -23,33 +23,23 @@ struct RecipientsDirectory: ~Copyable {
   }
 
   /// Reads the next part of the courier's recipients file.
-  func read(_ courier: inout Courier) {
-    guard RecipientsFile.isName(courier.recipientsName()) else {
-      courier.couldNotReadRecipients(.notRegular)
-      return
-    }
-    setName(courier.recipientsName())
+  func read(_ courier: borrowing Courier) -> Courier.RecipientsResult {
+    guard RecipientsFile.isName(courier.stepName()) else { return .failed(.notRegular) }
+    setName(courier.stepName())
     let descriptor = path.room().withMemoryRebound(to: CChar.self) {
       clinux_open(AT_FDCWD, $0.baseAddress, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
     }
-    guard descriptor >= 0 else {
-      courier.couldNotReadRecipients(OpenFailure(errno: -descriptor))
-      return
-    }
+    guard descriptor >= 0 else { return .failed(OpenFailure(errno: -descriptor)) }
     defer { close(descriptor) }
     var information = stat()
     guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      courier.couldNotReadRecipients(.notRegular)
-      return
+      return .failed(.notRegular)
     }
     let offset = courier.recipientsOffset
     let count = Descriptor.read(descriptor, courier.recipientsRoom, at: offset)
-    guard count >= 0 else {
-      courier.couldNotReadRecipients(.unreadable(Int32(-count)))
-      return
-    }
+    guard count >= 0 else { return .failed(.unreadable(Int32(-count))) }
     let identity = FileIdentity(&information)
-    courier.readRecipients(
-      identity, bytes: count, isWhole: count == 0 || offset + Int64(count) >= identity.size)
+    return .text(
+      bytes: count, isWhole: count == 0 || offset + Int64(count) >= identity.size, identity)
   }
 }

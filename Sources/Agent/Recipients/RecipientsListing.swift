@@ -8,13 +8,16 @@ public struct RecipientsListing: ~Copyable {
 
   private let directory: Descriptor
   private let path: CString
+  private let service: PushProtocol
 
   /// Opens the directory.
   ///
   /// - Parameters:
   ///   - path: the directory of the recipients files.
+  ///   - service: the protocol that must be able to carry the tokens.
   ///   - error: on failure, the errno.
-  public init?(_ path: Span<UInt8>, error: inout Int32) {
+  public init?(_ path: Span<UInt8>, _ service: PushProtocol, error: inout Int32) {
+    self.service = service
     self.path = CString(path)
     let flags = O_RDONLY | O_DIRECTORY
     guard let directory = Descriptor(AT_FDCWD, self.path.pointer, flags, error: &error) else {
@@ -70,7 +73,7 @@ public struct RecipientsListing: ~Copyable {
       number += 1
       let line = lines.line.extracting(0..<lines.line.count - 1)
       let isWhole = lines.isEnd && line.count <= RecipientsFile.lineBytesMax
-      let said = isWhole ? RecipientsFile.read(line) : .wrong(.tooLong, at: 0)
+      let said = isWhole ? RecipientsFile.read(line, for: service) : .wrong(.tooLong, at: 0)
       body(number, said, line)
     }
   }

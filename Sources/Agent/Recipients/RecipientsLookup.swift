@@ -12,14 +12,18 @@ struct RecipientsLookup: ~Copyable {
   }
 
   private let directory: CString
+  private let service: PushProtocol
   /// The longest line.
   private static let lineBytesMax = 32_768
 
   /// Remembers the directory.
   ///
-  /// - Parameter directory: the path of the recipients files.
-  init(_ directory: Span<UInt8>) {
+  /// - Parameters:
+  ///   - directory: the path of the recipients files.
+  ///   - service: the protocol that must be able to carry the tokens.
+  init(_ directory: Span<UInt8>, _ service: PushProtocol) {
     self.directory = CString(directory)
+    self.service = service
   }
 
   deinit {}
@@ -53,7 +57,9 @@ struct RecipientsLookup: ~Copyable {
       guard count > 0 else { return Int32(-count) }
       guard lines.isBeginning, lines.isEnd else { continue }
       let line = lines.line.extracting(0..<lines.line.count - 1)
-      if case .recipient(let token, _) = RecipientsFile.read(line), !body(token) { return 0 }
+      if case .recipient(let token, _) = RecipientsFile.read(line, for: service), !body(token) {
+        return 0
+      }
     }
   }
 }

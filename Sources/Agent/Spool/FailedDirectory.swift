@@ -64,19 +64,27 @@ struct FailedDirectory: ~Copyable {
     return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
   }
 
-  /// Appends `bytes` to the file `name`, and moves the file of that name from `source` here if that
-  /// is given.
+  /// Appends `bytes` to the file `name`, and moves the file `moved` from `source` here if that is
+  /// given.
   ///
   /// On failure neither is done.
   mutating func append(
     _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, moving source: Int32?,
-    _ limits: FailedLimits
+    _ moved: UnsafePointer<CChar>, _ limits: FailedLimits
   ) -> Bool {
     var file = openForAppending(name)
     guard file >= 0 else { return false }
     defer { close(file) }
-    guard var end = LineEnd.repair(file) else { return false }
-    if end > limits.bytesOfFile, move(name, from: directory, suffix: "", limits) {
+    // Another program may have locked a file with half a line: the next file begins.
+    var repaired = LineEnd.repair(file)
+    if repaired == nil, move(name, from: directory, as: name, suffix: ".other", limits) {
+      let next = tryToOpen(name)
+      guard next >= 0 else { return false }
+      close(file)
+      (file, repaired) = (next, 0)
+    }
+    guard var end = repaired else { return false }
+    if end > limits.bytesOfFile, move(name, from: directory, as: name, suffix: "", limits) {
       let next = tryToOpen(name)
       guard next >= 0 else { return false }
       close(file)
@@ -86,7 +94,8 @@ struct FailedDirectory: ~Copyable {
     var isDone = Int(written) == bytes.count
     if isDone, let source {
       // Synced first, because otherwise the rename could reach the disk before the record.
-      isDone = fdatasync(file) == 0 && move(name, from: source, suffix: ".unread", limits)
+      isDone =
+        fdatasync(file) == 0 && move(moved, from: source, as: name, suffix: ".unread", limits)
     }
     guard isDone else {
       // The next append would cut off half a record, too. An empty file would mean nothing.
@@ -99,10 +108,15 @@ struct FailedDirectory: ~Copyable {
   }
 
   /// Moves a file here whose records do not show all of it.
+  ///
+  /// - Parameters:
+  ///   - path: the file's name in the directory `source`.
+  ///   - name: the name that it had in `new/`.
   mutating func moveOriginal(
-    _ name: UnsafePointer<CChar>, from source: Int32, _ limits: FailedLimits
+    _ path: UnsafePointer<CChar>, from source: Int32, as name: UnsafePointer<CChar>,
+    _ limits: FailedLimits
   ) -> Bool {
-    guard move(name, from: source, suffix: ".original", limits) else { return false }
+    guard move(path, from: source, as: name, suffix: ".original", limits) else { return false }
     bound(to: limits, isNew: true, besides: name)
     return true
   }
@@ -118,7 +132,9 @@ struct FailedDirectory: ~Copyable {
       guard reopen() else { return file }
     case EISDIR, ELOOP, ENXIO, EACCES, EPERM:
       // Another file has the name: it is renamed.
-      guard move(name, from: directory, suffix: ".other", FailedLimits()) else { return file }
+      guard move(name, from: directory, as: name, suffix: ".other", FailedLimits()) else {
+        return file
+      }
     default: return file
     }
     return tryToOpen(name)
@@ -133,6 +149,11 @@ struct FailedDirectory: ~Copyable {
       close(file)
       return -ENXIO
     }
+    // The owner of another user's file could change or lock the records.
+    guard information.st_uid == geteuid() else {
+      close(file)
+      return -EPERM
+    }
     return file
   }
 
@@ -144,9 +165,10 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
-  /// Moves a file here under its name with a suffix, and a number if that name exists.
+  /// Moves a file here under a name with a suffix, and a number if that name exists.
   private mutating func move(
-    _ name: UnsafePointer<CChar>, from source: Int32, suffix: StaticString, _ limits: FailedLimits
+    _ path: UnsafePointer<CChar>, from source: Int32, as name: UnsafePointer<CChar>,
+    suffix: StaticString, _ limits: FailedLimits
   ) -> Bool {
     for number in 1...limits.files + 1 {
       var end = Text(capacity: 32)
@@ -159,7 +181,7 @@ struct FailedDirectory: ~Copyable {
       var target = Text(capacity: 300)
       target.append(bytes: bytes.extracting(0..<min(bytes.count, Int(NAME_MAX) - end.count)))
       target.append(end)
-      let error = target.withCString { -clinux_rename_new(source, name, directory, $0) }
+      let error = target.withCString { -clinux_rename_new(source, path, directory, $0) }
       if error == EEXIST { continue }
       guard error == 0 else { return false }
       if source != directory {

@@ -53,50 +53,44 @@ struct LaterDirectory: ~Copyable {
     return renameat(directory.number, Self.partName.cString, directory.number, name.pointer) == 0
   }
 
-  /// Whether a file can be written here.
-  func isWritable() -> Bool {
-    guard let directory = open(isMade: true) else { return false }
-    var error: Int32 = 0
-    unlinkat(directory.number, Self.partName.cString, 0)
-    let part = Descriptor(
-      directory.number, Self.partName.cString, O_WRONLY | O_CREAT | O_EXCL, 0o660, error: &error)
-    return part != nil && unlinkat(directory.number, Self.partName.cString, 0) == 0
-  }
-
-  /// Offers all names to the courier.
+  /// Offers all names to the courier, and removes the files that a notification replaces.
   func scan(_ courier: inout Courier) {
     var error: Int32 = 0
     guard let directory = open(isMade: false, error: &error) else {
-      if error != ENOENT { courier.couldNotScanLater() }
-      return
+      return courier.scanned(.later, isComplete: error == ENOENT)
     }
     let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    var count = 0
     let isComplete = DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
-      if entry.mayBeFile { courier.offerLater(CString.span(entry.name)) }
+      guard entry.mayBeFile else { return }
+      let name = CString.span(entry.name)
+      guard courier.isReplaced(name) else { return courier.offer(name, in: .later) }
+      guard unlinkat(directory.number, entry.name, 0) == 0 else { return }
+      count += 1
+      Receipt.endReplaced(name, in: root)
     }
-    if !isComplete { courier.couldNotScanLater() }
+    courier.cancelled(count)
+    courier.scanned(.later, isComplete: isComplete)
   }
 
-  /// Moves the due file into `new/`.
-  func release(_ courier: inout Courier, to new: Int32) {
-    guard let directory = open(isMade: false) else { return courier.couldNotRelease(isGone: true) }
-    let name = CString(courier.dueName())
+  /// Moves the due file into `taken/`.
+  func release(
+    _ courier: borrowing Courier, to taken: borrowing TakenDirectory, _ new: Int32
+  ) -> Courier.ReleaseResult {
+    guard let directory = open(isMade: false) else { return .isGone }
+    let name = CString(courier.stepName())
     if Self.isTorn(name, in: directory.number),
-      LaterName.isOfSummary(name.span) || isSource(of: name, in: new)
+      LaterName.isOfSummary(name.span) || isSource(of: name, in: taken, new)
     {
-      // A power cut left an incomplete file. Its source is still in `new/` and is read again, and
+      // A power cut left an incomplete file. Its source is still in the spool and is read again, and
       // the alerts of a summary are in `failed/`.
-      let isRemoved = unlinkat(directory.number, name.pointer, 0) == 0
-      return courier.couldNotRelease(isGone: isRemoved)
+      return unlinkat(directory.number, name.pointer, 0) == 0 ? .isGone : .failed
     }
-    var released = Text(capacity: 300)
-    courier.appendReleasedName(to: &released)
-    let target = released.cString()
-    if renameat(directory.number, name.pointer, new, target.pointer) == 0 {
-      courier.released()
-    } else {
-      courier.couldNotRelease(isGone: faccessat(directory.number, name.pointer, F_OK, 0) != 0)
+    let target = CString(courier.stepTarget())
+    if renameat(directory.number, name.pointer, taken.number, target.pointer) == 0 {
+      return .released
     }
+    return faccessat(directory.number, name.pointer, F_OK, 0) == 0 ? .failed : .isGone
   }
 
   /// Whether a power cut left the file empty, truncated or with NUL bytes.
@@ -116,25 +110,13 @@ struct LaterDirectory: ~Copyable {
     }
   }
 
-  /// Whether `new/` contains the file that the notification was taken from.
-  private func isSource(of name: borrowing CString, in new: Int32) -> Bool {
+  /// Whether the spool contains the file that the notification was taken from.
+  private func isSource(
+    of name: borrowing CString, in taken: borrowing TakenDirectory, _ new: Int32
+  ) -> Bool {
     guard let range = LaterName.sourceRange(in: name.span) else { return false }
     let source = CString(name.span.extracting(range))
     return faccessat(new, source.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-  }
-
-  /// Removes the files that are replaced, and returns their number.
-  func cancel(_ courier: borrowing Courier) -> Int {
-    guard let directory = open(isMade: false) else { return 0 }
-    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
-    var count = 0
-    DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
-      guard courier.isReplaced(CString.span(entry.name)),
-        unlinkat(directory.number, entry.name, 0) == 0
-      else { return }
-      count += 1
-      Receipt.endReplaced(CString.span(entry.name), in: root)
-    }
-    return count
+      || taken.hasFile(named: source.span)
   }
 }

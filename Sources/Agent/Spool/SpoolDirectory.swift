@@ -1,7 +1,7 @@
 import CLinux
 import TinyPush
 
-/// The agent's side of the spool: its directories, its lock, and the progress in a large file.
+/// The agent's side of the spool: its directories and its lock.
 public struct SpoolDirectory: ~Copyable {
   private let pinned = Pinned()
   private static let newName: StaticString = "new"
@@ -11,13 +11,13 @@ public struct SpoolDirectory: ~Copyable {
   var new: Descriptor
   private var failed: FailedDirectory
   let later: LaterDirectory
-  var leaving: LeavingDirectory
-  /// A buffer for reading a file to compare it.
-  private let room = FixedBuffer<UInt8>(capacity: 16_384)
+  var taken: TakenDirectory
   /// Whether other users could replace the spool's directories or each other's files until now.
   let wasOpen: Bool
-  /// The file that is being read, if it does not fit the buffer; else -1.
+  /// The file that is being read, if more of it follows; else -1.
   var file: Int32 = -1
+  /// When that file came into `new/`.
+  var fileArrivalNs: Int64 = 0
 
   /// Opens and locks the spool.
   ///
@@ -56,13 +56,17 @@ public struct SpoolDirectory: ~Copyable {
     }
     if failed.closeToOthers() { wasOpen = true }
     lock.showSign(in: root.number)
+    guard let taken = TakenDirectory(in: root.number, error: &error) else {
+      throw Self.explain(error, path, "/taken", advice, &message)
+    }
+    Takeover.run(root.number, new.number, taken.number)
     self.root = root
     self.lock = lock
     self.new = new
     self.failed = failed
     self.wasOpen = wasOpen
+    self.taken = taken
     later = LaterDirectory(in: self.root.number)
-    leaving = LeavingDirectory(in: self.root.number)
   }
 
   deinit { if file >= 0 { close(file) } }
@@ -89,26 +93,34 @@ public struct SpoolDirectory: ~Copyable {
 
   // MARK: - Steps
 
-  /// Offers all names in `new/` to the courier, and returns their number.
-  mutating func scan(_ courier: inout Courier) -> Int {
-    reopenNew()
-    let room = courier.inputRoom
-    var names = 0
-    let isComplete = DirectoryEntry.forEach(in: new.number, room) { entry in
-      guard entry.mayBeFile else { return }
-      courier.offer(CString.span(entry.name), inode: entry.inode)
-      if SpoolName.isTaken(CString.span(entry.name)) { names += 1 }
+  /// Does a scan of the courier, and returns the number of files in `new/` and `taken/`, if the scan
+  /// is of `new/`.
+  mutating func scan(_ directory: Courier.Directory, _ courier: inout Courier) -> Int? {
+    let room = FixedBuffer<UInt8>(capacity: 32_768)
+    switch directory {
+    case .later: later.scan(&courier)
+    case .taken: taken.scan(&courier, room.room())
+    case .new:
+      reopenNew()
+      var names = 0
+      let isComplete = DirectoryEntry.forEach(in: new.number, room.room()) { entry in
+        guard entry.mayBeFile else { return }
+        courier.offer(CString.span(entry.name), in: .new)
+        if SpoolName.isTaken(CString.span(entry.name)) { names += 1 }
+      }
+      courier.scanned(.new, isComplete: isComplete)
+      return names + courier.filesUnderTaken
     }
-    if !isComplete { courier.couldNotScan() }
-    return names
+    return nil
   }
 
-  /// Returns the number of files in `new/`.
+  /// Returns the number of files in `new/` and `taken/`.
   func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     var names = 0
     DirectoryEntry.forEach(in: new.number, room) { entry in
       if entry.mayBeFile, SpoolName.isTaken(CString.span(entry.name)) { names += 1 }
     }
+    DirectoryEntry.forEach(in: taken.number, room) { entry in if entry.mayBeFile { names += 1 } }
     return names
   }
 
@@ -129,134 +141,71 @@ public struct SpoolDirectory: ~Copyable {
   ///
   /// If this user may not ask, a file with more than one name is taken as complete, because it was
   /// linked here.
-  func writer(of name: UnsafePointer<CChar>) -> LeavingDirectory.Writer {
+  func writer(of name: UnsafePointer<CChar>) -> Writer {
     let descriptor = clinux_open(new.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     guard descriptor >= 0 else { return .unknown }
     defer { CLinux.close(descriptor) }
-    let writer = LeavingDirectory.Writer(of: descriptor)
+    let writer = Writer(of: descriptor)
     guard case .unknown = writer else { return writer }
     var information = stat()
     return fstat(descriptor, &information) == 0 && information.st_nlink > 1 ? .nobody : .unknown
   }
 
-  /// Whether the agent itself renamed the file of this name into `new/`.
-  func hasPutBack(_ name: Span<UInt8>) -> Bool { leaving.hasPutBack(name) }
-
-  /// Sweeps the directory `leaving/`.
-  mutating func sweep(_ courier: inout Courier) {
-    leaving.sweep(to: new.number, &courier, room.room())
-  }
-
-  /// Removes the settled file from `new/`, unless it was replaced or is being written.
-  ///
-  /// The result tells whether the file may still wait under another name.
-  mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Removal {
-    let identity = courier.settledIdentity
-    let content = courier.settledContent
-    let isSetAside = courier.isSettledSetAside
-    let isCertain = courier.settledCameWhole
-    let endsWithinText = courier.settledEndsWithinText
-    return courier.settledName().withCPath { path in
-      guard isCertain || isSetAside else {
-        return leaving.remove(
-          path, from: new.number, identity, content, endsWithinText: endsWithinText, room.room())
+  /// Removes the settled file, or moves it to `failed/`.
+  mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Courier.RemovalResult {
+    let name = CString(courier.stepName())
+    if courier.isSettledSetAside {
+      let isMoved = courier.settledName().withCPath {
+        failed.moveOriginal(name.pointer, from: taken.number, as: $0, limits)
       }
-      // `tinypush send` gives each name to only one, complete file, so no other file can have taken
-      // it.
-      if !isSetAside, content.bytes == identity.size, SpoolName.isFromSend(CString.span(path)) {
-        if unlinkat(new.number, path, 0) == 0 { return .removed }
-        return clinux_errno() == ENOENT ? .moved : .failed
-      }
-      var information = stat()
-      guard fstatat(new.number, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
-        return clinux_errno() == ENOENT ? .moved : .failed
-      }
-      if isSetAside {
-        // The file is kept whole, and a program that has it open may go on writing.
-        guard UInt64(information.st_ino) == identity.inode,
-          Int64(information.st_size) == identity.size,
-          clinux_modify_time_ns(&information) <= identity.changeTimeNs
-        else { return .replaced }
-        return failed.moveOriginal(path, from: new.number, limits) ? .removed : .failed
-      }
-      guard FileIdentity(&information) == identity, content.bytes == identity.size else {
-        return leaving.remove(
-          path, from: new.number, identity, content, endsWithinText: endsWithinText, room.room())
-      }
-      guard unlinkat(new.number, path, 0) == 0 else {
-        return clinux_errno() == ENOENT ? .moved : .failed
-      }
-      return information.st_nlink > 1 ? .moved : .removed
+      return isMoved ? .removed : .failed
     }
+    // `tinypush send` gives each file its name when it is complete. Into any other file, a program
+    // that has it open may have written meanwhile.
+    if !SpoolName.isFromSend(courier.settledName()) {
+      var information = stat()
+      guard fstatat(taken.number, name.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
+        return clinux_errno() == ENOENT ? .removed : .failed
+      }
+      if Int64(information.st_size) > courier.settledBytes { return .grown }
+    }
+    guard unlinkat(taken.number, name.pointer, 0) != 0 else { return .removed }
+    // Somebody has removed the file.
+    return clinux_errno() == ENOENT ? .removed : .failed
   }
 
-  /// Writes the failure to `failed/` or `later/`, and returns whether that succeeded.
+  /// Renames a file in `taken/`, and returns whether that succeeded.
+  func rename(_ courier: borrowing Courier) -> Bool {
+    let name = CString(courier.stepName())
+    let target = CString(courier.stepTarget())
+    return renameat(taken.number, name.pointer, taken.number, target.pointer) == 0
+  }
+
+  /// Writes the record to `failed/` or `later/`, and returns whether that succeeded.
   ///
   /// If `failed/` then exceeds `limits`, its oldest files are removed.
   mutating func record(_ courier: inout Courier, _ limits: FailedLimits) -> Bool {
-    if courier.isPostponing {
-      return later.write(courier.failure(), as: CString(courier.laterFileName()))
+    var source: Int32?
+    switch courier.recordTask {
+    case .report: return true
+    case .probe: return failed.hasRoom(courier.failureBytesMax)
+    case .postponed, .summary:
+      return later.write(courier.failure(), as: CString(courier.stepTarget()))
+    case .failure: break
+    case .failureOfFile(let directory):
+      source = directory == .new ? new.number : taken.number
     }
-    let source = courier.failureMovesFile ? new.number : nil
-    return courier.failureName().withCPath { path in
-      return failed.append(courier.failure(), to: path, moving: source, limits)
+    return courier.recordedName().withCPath { name in
+      courier.stepName().withCPath {
+        failed.append(courier.failure(), to: name, moving: source, $0, limits)
+      }
     }
   }
-
-  /// Whether the file that replaces a notification still exists.
-  func isThere(_ courier: borrowing Courier) -> Bool {
-    var information = stat()
-    let found = courier.verifiedName().withCPath {
-      fstatat(new.number, $0, &information, AT_SYMLINK_NOFOLLOW)
-    }
-    return found == 0 && FileIdentity(&information) == courier.verifiedIdentity
-  }
-
-  /// Returns the line of a file in `new/` at a byte offset, from 1 on; 0 if it is too far to count.
-  ///
-  /// Counting continues from the last offset of the same file.
-  @inline(never)
-  mutating func line(of name: Span<UInt8>, at offset: Int64) -> Int64 {
-    var error: Int32 = 0
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    let path = CString(name)
-    defer { extendLifetime(path) }
-    var information = stat()
-    guard let file = Descriptor(new.number, path.pointer, flags, error: &error),
-      fstat(file.number, &information) == 0
-    else { return 0 }
-    if counted.inode != UInt64(information.st_ino) || counted.offset > offset {
-      counted = CountedLines(inode: UInt64(information.st_ino))
-    }
-    guard offset - counted.offset <= Self.countedMax else { return 0 }
-    while counted.offset < offset {
-      let count = Descriptor.read(file.number, room.room(), at: counted.offset)
-      guard count > 0 else { return 0 }
-      let bytes = Int(min(Int64(count), offset - counted.offset))
-      for index in 0..<bytes where room[index] == .lineFeed { counted.line += 1 }
-      counted.offset += Int64(bytes)
-    }
-    return counted.line
-  }
-
-  /// The number of lines of a file up to an offset.
-  private struct CountedLines {
-    var inode: UInt64 = 0
-    var offset: Int64 = 0
-    var line: Int64 = 1
-  }
-
-  private var counted = CountedLines()
-  /// The most bytes that one call counts lines in.
-  private static let countedMax: Int64 = 1 << 20
 
   mutating func release(_ courier: inout Courier) {
     reopenNew()
-    later.release(&courier, to: new.number)
+    courier.released(later.release(courier, to: taken, new.number))
   }
-
-  /// Whether a failure of this size could be recorded.
-  mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) && later.isWritable() }
 
   /// Syncs `failed/`, and returns whether that succeeded.
   func sync() -> Bool { failed.sync() }

@@ -1,120 +1,138 @@
 import CLinux
 import TinyPush
 
-/// Reading of the courier's files in `new/`.
+/// Reading of the courier's files.
 extension SpoolDirectory {
-  /// Opens the courier's file and reads its first part.
-  mutating func open(_ courier: inout Courier) {
+  private static let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+
+  /// Reads the courier's file on; a file in `new/` is taken first.
+  mutating func read(_ courier: inout Courier, from directory: Courier.Directory) {
+    let result = directory == .new ? take(&courier) : readTaken(&courier)
+    courier.read(result)
+  }
+
+  /// Moves the courier's file from `new/` to `taken/`, and reads its first part.
+  private mutating func take(_ courier: inout Courier) -> Courier.ReadResult {
+    closeFile()
+    let isWhole = courier.isNewFileWhole
     // These flags keep a link or a pipe from blocking the agent.
-    let descriptor = courier.fileName().withCPath {
-      clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    }
-    guard descriptor >= 0 else { return couldNotOpen(-descriptor, &courier) }
+    let descriptor = courier.stepName().withCPath { clinux_open(new.number, $0, Self.flags, 0) }
+    guard descriptor >= 0 else { return .failed(failureToOpen(courier, -descriptor)) }
     var information = stat()
-    var birth: Int64 = 0
-    let result =
-      courier.wantsBirth
-      ? clinux_stat(descriptor, &information, &birth) : fstat(descriptor, &information)
-    guard result == 0, clinux_is_regular(&information) != 0 else {
+    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
       CLinux.close(descriptor)
-      courier.couldNotOpen(.notRegular)
-      return
+      return .failed(.notRegular)
     }
-    let mayBeUnfinished = courier.mayBeUnfinished
-    if mayBeUnfinished, clinux_block_writers(descriptor) == 1 {
-      CLinux.close(descriptor)
-      courier.couldNotOpen(.beingWritten)
-      return
-    }
-    var identity = FileIdentity(&information)
-    var delivered: Int64 = 0
-    let size = identity.size
-    if let known = courier.known(inode: identity.inode) {
-      let comparison = LeavingDirectory.compare(
-        descriptor, &information, known.identity, known.content, courier.inputRoom)
-      if comparison != .other {
-        if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
+    var mayGrow = false
+    if !isWhole {
+      switch Writer(of: descriptor) {
+      case .nobody: break
+      case .unknown: mayGrow = true
+      case .somebody:
+        CLinux.close(descriptor)
+        return .failed(.busy)
       }
     }
-    let offset = courier.readOffset
-    let room = courier.inputRoom
-    let count = Descriptor.read(descriptor, room, at: offset)
+    let room = courier.readRoom()
+    let count = Descriptor.read(descriptor, room, at: 0)
     guard count >= 0 else {
       CLinux.close(descriptor)
-      courier.couldNotOpen(.unreadable(Int32(-count)))
-      return
+      return .failed(
+        .unreadable(Int32(-count), changeTimeNs: clinux_change_time_ns(&information)))
     }
-    let isWhole = offset + Int64(count) >= size
+    if !isWhole, count >= Int(information.st_size), isUnfinished(room, count, &information) {
+      CLinux.close(descriptor)
+      return .failed(.busy)
+    }
+    let changeTimeNs = clinux_change_time_ns(&information)
+    let arrival = courier.stepName().withCPath { taken.take($0, from: new.number, changeTimeNs) }
+    guard arrival >= 0 else {
+      CLinux.close(descriptor)
+      return .failed(arrival == -Int64(ENOENT) ? .vanished : .notTaken(Int32(-arrival)))
+    }
+    return keep(descriptor, &information, count, at: 0, arrival, mayGrow: mayGrow)
+  }
+
+  /// Whether a file ends within a notification, and was written to a short time ago.
+  ///
+  /// Then its writer may open the file by its name once more.
+  private func isUnfinished(
+    _ text: UnsafeMutableBufferPointer<UInt8>, _ count: Int, _ information: inout stat
+  ) -> Bool {
+    var end = count
+    while end > 0, text[end - 1] <= .space { end -= 1 }
+    guard end == 0 || text[end - 1] != UInt8(ascii: "}") else { return false }
+    let seconds = Clock.wallSeconds() - clinux_modify_time_ns(&information) / 1_000_000_000
+    return (0..<Self.patienceSeconds).contains(seconds)
+  }
+
+  private static let patienceSeconds: Int64 = 10
+
+  /// Why a file in `new/` cannot be opened.
+  private func failureToOpen(_ courier: borrowing Courier, _ error: Int32) -> OpenFailure {
+    var information = stat()
+    let isKnown =
+      courier.stepName().withCPath {
+        fstatat(new.number, $0, &information, AT_SYMLINK_NOFOLLOW)
+      } == 0
+    guard case .unreadable = OpenFailure(errno: error), isKnown else {
+      return OpenFailure(errno: error)
+    }
+    guard clinux_is_regular(&information) != 0 else { return .notRegular }
+    return .unreadable(error, changeTimeNs: clinux_change_time_ns(&information))
+  }
+
+  /// Reads on in the courier's file in `taken/`.
+  private mutating func readTaken(_ courier: inout Courier) -> Courier.ReadResult {
+    let name = TakenName(courier.stepName())
+    var descriptor = file
+    file = -1
+    if descriptor < 0 || fileArrivalNs != name?.arrivalNs ?? -1 {
+      if descriptor >= 0 { CLinux.close(descriptor) }
+      descriptor = courier.stepName().withCPath { clinux_open(taken.number, $0, Self.flags, 0) }
+      guard descriptor >= 0 else { return .failed(OpenFailure(errno: -descriptor)) }
+    }
+    var information = stat()
+    let offset = courier.readOffset
+    let count =
+      fstat(descriptor, &information) == 0
+      ? Descriptor.read(descriptor, courier.readRoom(), at: offset) : Int(-clinux_errno())
+    guard count >= 0 else {
+      CLinux.close(descriptor)
+      return .failed(.unreadable(Int32(-count)))
+    }
+    var mayGrow = courier.mayFileGrow
+    if mayGrow, offset + Int64(count) >= Int64(information.st_size) {
+      if case .nobody = Writer(of: descriptor) { mayGrow = false }
+    }
+    return keep(
+      descriptor, &information, count, at: offset, name?.arrivalNs ?? 0, mayGrow: mayGrow)
+  }
+
+  /// Keeps the file open if it goes on behind the bytes that were read.
+  private mutating func keep(
+    _ descriptor: Int32, _ information: inout stat, _ count: Int, at offset: Int64,
+    _ arrivalNs: Int64, mayGrow: Bool
+  ) -> Courier.ReadResult {
+    let size = Int64(information.st_size)
+    let isWhole = count == 0 || offset + Int64(count) >= size
     if isWhole {
       CLinux.close(descriptor)
     } else {
-      if mayBeUnfinished { clinux_unblock_writers(descriptor) }
       file = descriptor
+      fileArrivalNs = arrivalNs
     }
-    let lastByte = isWhole || offset > 0 ? .closeBrace : Self.lastByte(descriptor, size)
-    courier.opened(
-      identity, bytes: count, isWhole: isWhole, lastByte: lastByte, delivered: delivered,
-      birth: birth)
-  }
-
-  @inline(never)
-  private func couldNotOpen(_ error: Int32, _ courier: inout Courier) {
-    var information = stat()
-    let isKnown =
-      courier.fileName().withCPath {
-        fstatat(new.number, $0, &information, AT_SYMLINK_NOFOLLOW)
-      } == 0
-    if error == EACCES, isKnown, clinux_is_regular(&information) != 0 {
-      courier.couldNotRead(FileIdentity(&information), error)
-    } else {
-      courier.couldNotOpen(OpenFailure(errno: error))
-    }
-  }
-
-  /// Returns the last of the final 16 bytes that is not white space; 0 if absent.
-  private static func lastByte(_ descriptor: Int32, _ size: Int64) -> UInt8 {
-    var bytes: InlineArray<16, UInt8> = .init(repeating: .space)
-    var span = bytes.mutableSpan
-    let from = max(size - 16, 0)
-    _ = span.withUnsafeMutableBufferPointer { Descriptor.read(descriptor, $0, at: from) }
-    for index in 0..<16 where bytes[15 - index] > .space { return bytes[15 - index] }
-    return 0
-  }
-
-  /// Reads the next part of the open file.
-  mutating func read(_ courier: inout Courier) {
-    let count = Descriptor.read(file, courier.inputRoom, at: courier.readOffset)
-    if count <= 0 { closeFile() }
-    if count < 0 {
-      courier.couldNotRead(Int32(-count))
-    } else {
-      courier.filled(bytes: count, isWhole: count == 0)
-    }
+    return .text(
+      bytes: count, isWhole: isWhole,
+      Courier.FileFacts(
+        arrivalNs: arrivalNs, modifiedNs: clinux_modify_time_ns(&information), size: size,
+        mayGrow: mayGrow))
   }
 
   mutating func closeFile() {
     guard file >= 0 else { return }
     CLinux.close(file)
     file = -1
-  }
-
-  /// Reads the next part of the file that the courier surveys.
-  func survey(_ courier: inout Courier) {
-    let descriptor = courier.surveyName().withCPath {
-      clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    }
-    guard descriptor >= 0 else { return courier.couldNotSurvey() }
-    defer { CLinux.close(descriptor) }
-    var information = stat()
-    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      return courier.couldNotSurvey()
-    }
-    let offset = courier.surveyOffset
-    let count = Descriptor.read(descriptor, courier.surveyRoom, at: offset)
-    guard count >= 0 else { return courier.couldNotSurvey() }
-    let identity = FileIdentity(&information)
-    courier.surveyed(
-      identity, bytes: count, isWhole: count == 0 || offset + Int64(count) >= identity.size)
   }
 }
 
@@ -123,7 +141,9 @@ extension OpenFailure {
     switch errno {
     case ENOENT: self = .vanished
     case ELOOP, ENXIO, ENODEV: self = .notRegular
-    case EMFILE, ENFILE, ENOMEM, EAGAIN: self = .later
+    case EMFILE, ENFILE, ENOMEM: self = .shortage
+    // A program holds a lease on the file.
+    case EAGAIN: self = .busy
     default: self = .unreadable(errno)
     }
   }

@@ -13,7 +13,7 @@ struct SpoolWatch: ~Copyable {
   private(set) var descriptor: Int32 = -1
   private var root: Int32 = -1
   private var new: Int32 = -1
-  private var leaving: Int32 = -1
+  private var taken: Int32 = -1
   private var later: Int32 = -1
   private var state: Int32 = -1
   /// The errno while the spool cannot be watched; else 0.
@@ -43,14 +43,11 @@ struct SpoolWatch: ~Copyable {
       _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
     }
     if new >= 0 { inotify_rm_watch(descriptor, new) }
-    if leaving >= 0 { inotify_rm_watch(descriptor, leaving) }
+    if taken >= 0 { inotify_rm_watch(descriptor, taken) }
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
     retryAt = error == 0 ? nil : Clock.now() + Self.pause
-    // leaving/ exists once a file was kept there. A scan finds later what is not reported here.
-    let wasWrong = error
-    leaving = add(path, "/leaving", IN_CLOSE_WRITE | IN_ONLYDIR)
-    error = wasWrong
+    taken = add(path, "/taken", IN_CLOSE_WRITE | IN_MODIFY | IN_ONLYDIR)
     watchLater(path)
   }
 
@@ -85,8 +82,8 @@ struct SpoolWatch: ~Copyable {
     case closed(UnsafePointer<CChar>)
     /// A file was renamed into `new/` under this name.
     case renamed(UnsafePointer<CChar>)
-    /// A file in `leaving/` was closed after writing.
-    case leavingClosed
+    /// A program wrote to the file of this name in `taken/`, or closed it.
+    case takenChanged(UnsafePointer<CChar>)
     /// The directory `later/` was created.
     case laterMade
     /// A file was removed from `later/`.
@@ -115,7 +112,7 @@ struct SpoolWatch: ~Copyable {
       if mask & IN_CREATE != 0 { return .created(name) }
       return mask & IN_MOVED_TO != 0 ? .renamed(name) : .closed(name)
     }
-    if watch == leaving { return .leavingClosed }
+    if watch == taken { return .takenChanged(name) }
     if watch == root, mask & IN_DELETE == 0 {
       if CString.span(name).equals("new") { return .replaced }
       if CString.span(name).equals("later") { return .laterMade }

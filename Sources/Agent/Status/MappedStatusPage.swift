@@ -141,14 +141,15 @@ struct MappedStatusPage: ~Copyable {
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.counters = courier.counters
     page.pointee.held = courier.heldFlags
-    page.pointee.inFlight = UInt64(courier.inFlight(link))
-    page.pointee.files = UInt64(isExact ? courier.files : max(filesFound, courier.files))
+    page.pointee.inFlight = UInt64(courier.inFlight)
+    page.pointee.files = UInt64(
+      isExact ? courier.filesUnderWay : max(filesFound, courier.filesUnderWay))
     page.pointee.isFilesExact = isExact ? 1 : 0
     page.pointee.later = UInt64(courier.laterFiles)
-    let isTooMuch = courier.stretchesInFlight(link) > FilesInFlight.stretchesMax
-    page.pointee.filesInFlight.begin(isCut: isTooMuch)
+    let isTooMuch = courier.inFlight > FilesUnderWay.messagesMax
+    page.pointee.filesUnderWay.begin(isCut: isTooMuch)
     if !isTooMuch {
-      courier.forEachFileInFlight(link) { page.pointee.filesInFlight.add(inode: $0, $1) }
+      courier.forEachFileUnderWay { page.pointee.filesUnderWay.add(arrivalNs: $0, $1) }
     }
     page.pointee.dialInstant = link.nextDialAt?.milliseconds ?? 0
     page.pointee.protocolValue = UInt32(link.service.rawValue)
@@ -218,12 +219,12 @@ struct MappedStatusPage: ~Copyable {
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    link.forEachCounted { stretch in
-      let came = courier.file(of: stretch).changeTimeNs
+    link.forEachCounted { message in
+      let came = courier.arrivalNs(of: message)
       let latency: Duration? =
         came >= since && came - Self.tick <= wall
         ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
-      page.pointee.traffic.add(UInt64(stretch.count), latency: latency, at: instant)
+      page.pointee.traffic.add(1, latency: latency, at: instant)
     }
     clinux_end_change(&page.pointee.sequence)
   }

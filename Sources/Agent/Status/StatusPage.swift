@@ -26,8 +26,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// The text "TPS6", which changes with the layout.
-  static let layout: UInt32 = 0x5450_5336
+  /// The text "TPS7", which changes with the layout.
+  static let layout: UInt32 = 0x5450_5337
 
   var magic: UInt32 = 0
   /// A number that is odd while the agent changes the page; it is at the same place in all layouts.
@@ -37,8 +37,8 @@ public struct StatusPage {
   /// Whether an agent still writes the page, as the reader found out.
   var aliveness: UInt32 = 0
   var connectivityValue: UInt32 = 0
-  /// What keeps files in `new/`: 1 if delivered files cannot be removed, plus 2 if `failed/` cannot
-  /// be written to.
+  /// What keeps files in the spool: 1 if delivered files cannot be removed, 2 if `failed/` cannot
+  /// be written to, 4 if files cannot be moved to `taken/`, added up.
   public var held: UInt32 = 0
   /// The protocol in use.
   var protocolValue: UInt32 = 0
@@ -66,7 +66,7 @@ public struct StatusPage {
   /// The number of notifications sent and not settled.
   public var inFlight: UInt64 = 0
   /// The files with notifications in flight, or some of them if ``FilesInFlight/isCut``.
-  public var filesInFlight = FilesInFlight()
+  public var filesUnderWay = FilesUnderWay()
   /// The courier's counters.
   public var counters = Counters()
   /// The recent rate and latency of notifications.

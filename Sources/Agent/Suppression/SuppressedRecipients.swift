@@ -8,16 +8,17 @@ public struct SuppressedRecipients: ~Copyable {
   /// Opens the suppression list; if it cannot be read, no token counts as suppressed.
   public init(_ config: borrowing Config) {
     suppressed = SuppressionLists(state: config.state.pointer)
-    lists = RecipientsLookup(config.recipients.span)
+    lists = RecipientsLookup(config.recipients.span, config.courier.rules.service)
   }
 
   deinit {}
 
-  /// Calls `body` with the record of each suppressed recipient of a notification.
+  /// Calls `body` with each suppressed recipient of a notification, and its record.
   ///
   /// - Parameter text: the text with the notification.
   public mutating func forEach(
-    of notification: Notification, in text: Span<UInt8>, _ body: (SuppressionRecord) -> Void
+    of notification: Notification, in text: Span<UInt8>,
+    _ body: (DeviceToken, SuppressionRecord) -> Void
   ) {
     // Without a suppression list the recipients files need not be read.
     guard !suppressed.isEmpty else { return }
@@ -27,10 +28,10 @@ public struct SuppressedRecipients: ~Copyable {
   @inline(never)
   private static func forEach(
     of notification: Notification, in text: Span<UInt8>, _ suppressed: inout SuppressionLists,
-    _ lists: borrowing RecipientsLookup, _ body: (SuppressionRecord) -> Void
+    _ lists: borrowing RecipientsLookup, _ body: (DeviceToken, SuppressionRecord) -> Void
   ) {
     let registered = notification.registered
-    var digits = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
+    var digits = notification.firstToken
     for number in 0..<notification.tokens {
       if number > 0 { digits = notification.nextString(after: digits.upperBound, in: text) }
       if let token = DeviceToken(hex: text.extracting(digits)) {
@@ -50,11 +51,12 @@ public struct SuppressedRecipients: ~Copyable {
 
   private static func find(
     _ token: DeviceToken, _ registered: UInt32, _ suppressed: inout SuppressionLists,
-    _ body: (SuppressionRecord) -> Void
+    _ body: (DeviceToken, SuppressionRecord) -> Void
   ) {
-    guard let record = suppressed.find(token), record.forbids(registered: registered) else {
+    guard let record = suppressed.find(token.identity), record.forbids(registered: registered)
+    else {
       return
     }
-    body(record)
+    body(token, record)
   }
 }

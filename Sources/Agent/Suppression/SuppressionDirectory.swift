@@ -63,19 +63,15 @@ public struct SuppressionDirectory: ~Copyable {
     SuppressionLists(directory.number, error: &error)
   }
 
-  /// Calls `body` with each suppressed token: those of 32 bytes in their order, and then the
-  /// others.
+  /// Calls `body` with what is known about each token, in their order.
   ///
   /// - Returns: 0 or an errno, and whether the list is damaged.
   public func list(
-    _ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void
+    _ body: (SuppressionRecord) -> Void
   ) -> (error: Int32, isDamaged: Bool) {
     var error: Int32 = 0
     var lists = SuppressionLists(directory.number, error: &error)
-    var others = OtherTokens()
-    while let record = lists.next() { body(record.token.bytes.span, record.reason, record.time) }
-    lists.list.readOthers(into: &others)
-    others.forEachToken { token, time in body(token, .feedback, time) }
+    while let record = lists.next() { body(record) }
     return (error, lists.isDamaged)
   }
 }

@@ -29,15 +29,12 @@ public struct SuppressionMerge: ~Copyable {
   private let directory: Int32
   private let changes = FixedBuffer<SuppressionRecord>(capacity: changesMax)
   private var count = 0
-  private var others = OtherTokens()
   private var isForgetting = false
   /// Whether the changes are made now.
   ///
   /// They then also override a record that is up to a minute in the future, such as one of the same
   /// second.
   public var areOfNow = false
-  /// Whether these changes used up the room for tokens of other sizes.
-  public private(set) var areOthersFilled = false
   /// Whether a file on disk was damaged and set aside.
   public private(set) var wasDamaged = false
   /// The errno of the last failure; 0 if there was none.
@@ -70,13 +67,8 @@ public struct SuppressionMerge: ~Copyable {
     count += 1
   }
 
-  /// Adds a token of another size from the feedback service.
-  mutating func add(other token: Span<UInt8>, at time: UInt32) {
-    _ = others.insert(token, time: time)
-  }
-
   /// Adds the removal of a token's record.
-  public mutating func forget(_ token: DeviceToken) {
+  public mutating func forget(_ token: TokenIdentity) {
     isForgetting = true
     add(.forgotten(token))
   }
@@ -109,7 +101,6 @@ public struct SuppressionMerge: ~Copyable {
     extendLifetime(lock)
     guard error == 0 else { return false }
     count = 0
-    others.removeAll()
     isForgetting = false
     return true
   }
@@ -134,12 +125,7 @@ public struct SuppressionMerge: ~Copyable {
     let number = file.number
     var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
     merge(&lists, isWhole: isWhole, into: &writer, body)
-    var known = OtherTokens()
-    if isWhole {
-      lists.list.readOthers(into: &known)
-      merge(into: &known, body)
-    }
-    error = writer.finish(known)
+    error = writer.finish()
     if error == 0, lists.isDamaged { error = EIO }
     if error == 0, fdatasync(number) != 0 { error = clinux_errno() }
     let name = isWhole ? SuppressionDirectory.listName : SuppressionDirectory.recentName
@@ -161,18 +147,6 @@ public struct SuppressionMerge: ~Copyable {
     }
   }
 
-  private mutating func merge(
-    into known: inout OtherTokens, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
-  ) {
-    let wasFull = known.isFull
-    others.forEachToken { token, time in
-      guard let isNew = known.insert(token, time: time) else { return }
-      body(token, time, isNew ? .new : .known)
-    }
-    total += UInt64(known.count)
-    if known.isFull, !wasFull { areOthersFilled = true }
-  }
-
   @inline(never)
   private mutating func merge(
     _ lists: inout SuppressionLists, isWhole: Bool, into writer: inout ListWriter,
@@ -182,7 +156,7 @@ public struct SuppressionMerge: ~Copyable {
     qsort(
       UnsafeMutableRawPointer(changes.room().baseAddress!), count,
       MemoryLayout<SuppressionRecord>.stride
-    ) { left, right in memcmp(left!, right!, DeviceToken.byteCount) }
+    ) { left, right in memcmp(left!, right!, TokenIdentity.byteCount) }
     total = 0
     var next = 0
     var head = lists.next(isWhole: isWhole)
@@ -204,13 +178,13 @@ public struct SuppressionMerge: ~Copyable {
       let wasSuppressed = known?.forbids() ?? false
       let isSuppressed = result.forbids()
       if result.isForgotten {
-        if let known { body(token.bytes.span, known.time, .forgotten) }
+        if let known { body(token.bytes, known.time, .forgotten) }
         continue
       }
       if isSuppressed { total += 1 }
       if change != nil {
         body(
-          token.bytes.span, result.time,
+          token.bytes, result.time,
           isSuppressed
             ? wasSuppressed ? .known : .new : wasSuppressed ? .returned : .registered)
       }

@@ -55,6 +55,9 @@ chttp2_session *chttp2_new(chttp2_answer *answers, uint16_t capacity, size_t mem
 /* Frees a session; NULL is allowed. */
 void chttp2_free(chttp2_session *session);
 
+/* Frees the memory that is kept for the next requests. */
+void chttp2_trim(chttp2_session *session);
+
 /* Takes in bytes from the server. Returns 0 or CHTTP2_BROKEN. */
 int chttp2_receive(chttp2_session *session, const uint8_t *bytes, size_t count);
 

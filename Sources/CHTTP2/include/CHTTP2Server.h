@@ -12,7 +12,7 @@ typedef struct {
   int32_t stream;
   uint8_t is_duplicate; /* whether one of these headers came twice */
   char method[8];
-  char path[160];
+  char path[256];
   char authorization[1024];
   char topic[256];
   char push_type[32];

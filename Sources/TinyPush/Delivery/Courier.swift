@@ -4,21 +4,20 @@
 /// the step that it returns, and reports the result. The agent also reports events, such as a new
 /// file in `new/`. Time is a parameter.
 ///
-/// A notification goes through four stages:
+/// A notification goes this way:
 ///
-/// - The courier picks the file with the smallest name (``order``), claims it (``claims``), and
-///   reads it (``reader``).
-/// - It offers each notification to the link, once for each recipient.
-/// - The link reports one outcome for each, in any order. An accepted notification lowers the
-///   number of open notifications of its file. A notification to send again or to record is read
-///   again from its file (``returns``), since the courier keeps places and no text.
-/// - A rejected notification gets a line in `failed/` (``recorder``). When all notifications of a
-///   file are settled and the records are on disk, the file leaves the spool.
+/// - A file waits in `new/` (``waiting``). The agent moves the file to `taken/`, where nobody else
+///   finds it, and reads it (``files``, ``reader``).
+/// - Each notification is checked, and its text goes into the ``outbox``, with a message for each
+///   recipient. Files take turns: a small file is read at once, large ones a part at a time.
+/// - The link takes the messages and reports one outcome for each, in any order.
+/// - What the service has is settled. What must go again waits in the outbox. What was refused gets
+///   a line in `failed/` (``recorder``).
+/// - When everything in a file is settled and the records are on disk, the file is removed.
 ///
-/// Each part owns its state: also ``later`` (notifications for a later time), ``stuck`` (files that
-/// the disk refuses to change), ``delivered`` (delivered files still in `new/`), ``replacing``
-/// (search by collapse ID), ``progress`` (how far large files are settled), ``suppression`` and
-/// ``limits``. The files named Courier… hold the steps that need several parts.
+/// Each part owns its state: also ``later`` (notifications for a later time), ``troubles`` (what
+/// the disk refuses), ``suppression`` and ``limits``. The files named Courier… hold the steps that
+/// need several parts.
 public struct Courier: ~Copyable {
   let settings: Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
@@ -36,17 +35,20 @@ public struct Courier: ~Copyable {
   var isStopping = false
 
   // The spool.
-  var order = SpoolOrder()
-  var claims: Claims
-  var delivered = DeliveredFiles()
-  var stuck = StuckFiles()
+  var waiting = WaitingFiles()
+  var files: TakenFiles
   var later = LaterFiles()
-  var replacing = Replacing()
-  var progress = KeptProgress()
+  var troubles = DiskTroubles()
+  var renaming = Renaming()
+  /// When files that wait for the rest of a notification, or for a recipients file, go on.
+  var nextWaitAt: Instant?
+  /// The name of the file of the present step, and its next name, each followed by a NUL.
+  var name = PathName()
+  var target = PathName()
 
   // Reading, and its results.
   var reader = Reader()
-  var returns: Returns
+  var outbox: Outbox
   var recorder = Recorder()
   var suppression = Suppression()
   /// The name of the file of the last report about a token.
@@ -54,12 +56,12 @@ public struct Courier: ~Copyable {
   var limits: Limits
   /// The notifications with an `again-after` that were sent lately.
   var recentlySent = RecentKeys()
-  /// The place of the notification that would directly follow the last one offered.
-  var offeredEnd: FilePlace?
   /// What kept the courier from offering more notifications.
   var obstacle: Obstacle?
-  /// The ends of connections that the courier has handled.
-  private var endings: UInt32 = 0
+  /// Whether the file in `new/` that is to be taken was renamed there.
+  var isNewWhole = false
+  /// Whether the next turn belongs to a file that was read in part.
+  var isTurnOfUnread = false
   private let pinned = Pinned()
 
   /// The most bytes of a batch: one less than a TLS record can hold (RFC 8446 section 5.1).
@@ -67,8 +69,8 @@ public struct Courier: ~Copyable {
   /// TLS 1.3 hides the record's type in one byte. With one byte more, mbedTLS would write two
   /// records.
   public static let batchBytesMax = 16_383
-  /// Room beyond the setting `window`, for stretches that an answer splits.
-  static let slack = 64
+  /// Room beyond the setting `window`.
+  package static let slack = 64
   /// The most settled files that wait for one sync of their records.
   ///
   /// A sync is slow, so the courier waits for more files while there is other work.
@@ -78,8 +80,8 @@ public struct Courier: ~Copyable {
   public init(_ settings: Settings) {
     self.settings = settings
     arrivals = ArrivalClock(plausibleSince: settings.plausibleSince)
-    claims = Claims(capacity: settings.window + Self.slack)
-    returns = Returns(capacity: settings.window + Self.slack)
+    files = TakenFiles(capacity: settings.window + Self.slack)
+    outbox = Outbox(capacity: settings.window + Self.slack)
     limits = Limits(perToken: settings.limit, overall: settings.limitAll)
   }
 
@@ -89,29 +91,31 @@ public struct Courier: ~Copyable {
   public mutating func next<L: Link & ~Copyable>(_ time: Time, _ link: inout L) -> Step {
     self.time = time
     arrivals.observe(time)
-    order.start(at: time.now, rescan: settings.rescan)
+    waiting.start(at: time.now, rescan: settings.rescan)
     takeOutcomes(&link)
-    if order.isScanning { scanned() }
     if let step = link.advance(to: time, isStopping: isStopping) { return step }
     hear(&link)
     if let step = settlement(isPatient: true) { return step }
-    if reader.mustClose { return .close }
     if limits.areSet, let step = summaryStep() { return step }
     if let step = intake(&link) { return step }
-    // Reading may have shown that a file holds nothing more to send.
-    let wasScanWanted = order.isScanWanted
     if let step = settlement(isPatient: false) { return step }
-    // A file may have been given up just now, and must be found again by a scan.
-    if order.isScanWanted, !wasScanWanted, let step = intake(&link) { return step }
-    if claims.isEmpty { link.resetPoisonSearch() }
-    if let step = keepProgress(link) { return step }
+    if outbox.isEmpty { link.resetPoisonSearch() }
+    if let step = renameStep(isEnding: isStopping && !link.isBusy) { return step }
     if isDone(link) { return .finish }
     let step = link.nextStep(
       Supply(
-        obstacle: obstacle, isAllSent: isAllSent, wantsConnection: wantsConnection(link),
+        obstacle: obstacle, isAllSent: isAllSent, wantsConnection: wantsConnection,
         isStopping: isStopping))
     return step ?? .wait(until: deadline(link))
   }
+
+  /// The name of the file of the present step, followed by a NUL.
+  @_lifetime(borrow self)
+  public func stepName() -> Span<UInt8> { name.bytes() }
+
+  /// The name that the file of the present step gets, followed by a NUL.
+  @_lifetime(borrow self)
+  public func stepTarget() -> Span<UInt8> { target.bytes() }
 
   /// Takes the link's traffic counts and outcomes.
   public mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
@@ -121,43 +125,47 @@ public struct Courier: ~Copyable {
 
   @inline(never)
   private mutating func takeOutcomes<L: Link & ~Copyable>(_ link: inout L) {
-    if link.endings != endings {
-      endings = link.endings
-      interruptSending()
-    }
-    while let outcome = link.takeOutcome() {
+    while let (message, outcome) = link.takeOutcome() {
       switch outcome {
-      case .accepted(let stretch, let isProved):
-        if isProved {
-          counters.settledByProof += UInt64(stretch.count)
-        } else {
-          counters.settledByTime += UInt64(stretch.count)
-        }
+      case .accepted(let isProved):
+        if isProved { counters.settledByProof += 1 } else { counters.settledByTime += 1 }
         while let token = link.takeProved() { accepted.accept(token, at: time.now) }
-        settled(stretch, .accepted(isProved: isProved))
-      case .superseded(let stretch):
-        counters.superseded += UInt64(stretch.count)
-        settled(stretch, .superseded)
-      case .dropped(let stretch): settled(stretch, .dropped)
-      case .rejected(let stretch, let rejection):
+        decide(message, .accepted(isProved: isProved))
+      case .superseded:
+        counters.superseded += 1
+        decide(message, .superseded)
+      case .dropped: decide(message, .dropped)
+      case .rejected(let rejection):
         counters.recordRejection(rejection)
-        returns.decide(stretch, .rejected(rejection))
-      case .returned(let stretch, let notBefore):
+        decide(message, .rejected(rejection))
+      case .returned(let wasSent, let notBefore):
+        if wasSent { outbox[message].wasSent = true }
         if let notBefore {
-          returns.delay(stretch, until: notBefore)
+          outbox.delay(message, until: notBefore)
         } else {
-          returns.putFirst(stretch)
+          outbox.moveToFront(message, of: .again)
         }
       }
     }
   }
 
-  private mutating func settled(_ stretch: Stretch, _ outcome: Settlement.Outcome) {
-    guard !reportsSettlements(of: stretch.place.claim) else {
-      return returns.decide(stretch, outcome)
+  /// Settles a message, or puts it in the line of those that must be recorded or reported.
+  mutating func decide(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
+    let file = outbox[text: outbox[message].text].file
+    if case .rejected = outcome {
+    } else if !reportsSettlements(of: file) {
+      return settle(message)
     }
-    claims.settled(stretch.place.claim, stretch.count)
-    progress.settled(at: time.now)
+    outbox[message].outcome = outcome
+    outbox.move(message, to: .decided)
+  }
+
+  /// Removes a message of which nothing is left to do.
+  mutating func settle(_ message: MessageNumber) {
+    let file = outbox[text: outbox[message].text].file
+    outbox.remove(message)
+    files.settled(file)
+    if files[file].size >= TakenFile.largeMin { renaming.settled(at: time.now) }
   }
 
   /// Returns the step, if any, that the spool needs before anything else.
@@ -165,40 +173,41 @@ public struct Courier: ~Copyable {
   /// A patient call leaves out the sync if only a few files wait for it.
   @inline(never)
   private mutating func settlement(isPatient: Bool) -> Step? {
-    if recorder.pending != nil { return .record }
+    if recorder.pending != nil { return recordStep() }
+    while let message = outbox.first(in: .decided) {
+      recordDecided(message)
+      if recorder.pending != nil { return recordStep() }
+    }
     if counters.settled > 0 { suppression.trustGateway() }
     if suppression.mustBeKept(isPatient: isPatient) {
       // A notification to a token on the list counts as suppressed, and gets no record. So the
       // record of the refusal must be on disk first. The sync of the list does not write it.
       return recorder.isUnsynced ? .sync : .keepLearned
     }
-    // The newer notification must survive a power cut before the older ones are removed.
-    if later.cancelKey != nil { return recorder.isUnsynced ? .sync : .cancel }
-    while let settled = claims.nextSettled, claims[settled].isKept { removed(.kept) }
-    guard claims.settledCount > 0, !stuck.isRemovalPaused(at: time.now) else { return nil }
-    guard recorder.isUnsynced else { return .remove }
-    return isPatient && claims.settledCount < Self.unsyncedMax ? nil : .sync
+    if later.cancelKey != nil { return cancelStep() }
+    if troubles.mustRetryRemovals(at: time.now) { files.retryStuck() }
+    return leavingStep(isPatient: isPatient && files.settledCount < Self.unsyncedMax)
   }
 
   // MARK: - Completion
 
   /// Whether everything in the spool was offered to the link.
   var isAllSent: Bool {
-    reader.isIdle && returns.isEmpty
-      && (isStopping || order.isExhausted && !later.isDue(time.wallSeconds))
+    reader.file == nil && files.unreadCount == 0 && nextWaitAt == nil
+      && outbox.nextToSend == nil && outbox.count(in: .delayed) == 0
+      && (isStopping || waiting.isExhausted && !later.isDue(time.wallSeconds))
   }
 
   private func isDone<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
-    guard !link.isBusy, recorder.pending == nil,
-      claims.settledCount == 0 || stuck.isRemovalPaused(at: time.now)
+    guard !link.isBusy, recorder.pending == nil, outbox.count(in: .decided) == 0,
+      files.settledCount == 0
     else { return false }
-    return isStopping || settings.isOnce && isAllSent && link.stretchCount == 0
+    return isStopping || settings.isOnce && isAllSent && outbox.count == 0
   }
 
-  private func wantsConnection<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
+  private var wantsConnection: Bool {
     if isStopping { return false }
-    return !settings.isOnce || !returns.isEmpty || !reader.isIdle || !order.backlog.isEmpty
-      || link.stretchCount > 0
+    return !settings.isOnce || outbox.count > 0 || reader.file != nil || files.unreadCount > 0
   }
 
   @inline(never)
@@ -210,24 +219,17 @@ public struct Courier: ~Copyable {
       if earliest == nil || instant < earliest! { earliest = instant }
     }
     consider(reader.pausedUntil)
-    consider(progress.dueAt)
+    consider(renaming.dueAt)
     guard !isStopping else { return earliest }
-    consider(returns.nextDueAt)
-    order.forEachDeadline(consider)
-    consider(stuck.retryAt)
-    consider(stuck.removalRetryAt)
+    consider(nextWaitAt)
+    consider(outbox.nextDueAt)
+    waiting.forEachDeadline(consider)
+    troubles.forEachDeadline(consider)
     consider(later.dueAt(time))
     consider(limits.storms.dueAt)
-    if !settings.isOnce { consider(order.rescanAt) }
+    if !settings.isOnce { consider(waiting.rescanAt) }
     return earliest
   }
-
-  // MARK: - Progress in large files
-
-  /// Takes the progress that an earlier agent kept.
-  ///
-  /// Must be called before anything else.
-  public mutating func resume(_ progress: Progress) { self.progress.resume(progress) }
 
   /// Records what the wall clock showed soon after the machine started, in UNIX seconds.
   ///
@@ -235,50 +237,21 @@ public struct Courier: ~Copyable {
   public mutating func machineStarted(at earliest: Int64, _ time: Time) {
     arrivals.machineStarted(at: earliest, time)
   }
-
-  /// The progress in a large file to keep; nil if absent.
-  public var progressToKeep: Progress? { progress.next }
-
-  /// Handles the result of keeping the progress.
-  public mutating func keptProgress(_ isKept: Bool) { progress.kept(isKept, at: time.now) }
-
-  /// Returns the step that keeps the progress, every few seconds and at a stop.
-  @inline(never)
-  private mutating func keepProgress<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
-    guard progress.isDue(at: time.now, isEnding: isStopping && !link.isBusy) else { return nil }
-    let oldest = claims.oldest { $0.identity.size >= KeptProgress.bytesMin && !$0.isKept }
-    let present = oldest.flatMap { firstUnsettled(of: $0, link) }
-    guard progress.wants(present, isLargeUnderWay: oldest != nil) else { return nil }
-    return recorder.isUnsynced ? .sync : .keepProgress
-  }
-
-  /// Returns the first unsettled place of a file; nil: not known, or the start of the file.
-  @inline(never)
-  private func firstUnsettled<L: Link & ~Copyable>(
-    of claim: ClaimNumber, _ link: borrowing L
-  ) -> Progress? {
-    var first: FilePlace?
-    func consider(_ stretch: Stretch) {
-      guard stretch.place.claim == claim else { return }
-      if let known = first, known.sorts(before: stretch.place) { return }
-      first = stretch.place
-    }
-    if let reading = reader.reading, reading.claim == claim, !reading.isFirst { return nil }
-    link.forEachStretch(consider)
-    returns.forEach(consider)
-    if first == nil, let now = reader.interrupted, now.claim == claim {
-      first = FilePlace(
-        offset: max(now.inputOffset, now.passUntil), claim: claim, recipient: now.recipient)
-    }
-    guard let first, first.offset > 0 else { return nil }
-    return Progress(
-      file: claims[claim].identity, offset: first.offset, recipient: first.recipient)
-  }
 }
 
-extension FilePlace {
-  /// Whether this place is before another one in the same file.
-  fileprivate func sorts(before other: FilePlace) -> Bool {
-    offset < other.offset || offset == other.offset && recipient < other.recipient
+/// The name of a file, followed by a NUL.
+struct PathName: ~Copyable {
+  private var text = Text(capacity: 300)
+
+  /// Writes a name.
+  mutating func set(_ write: (inout Text) -> Void) {
+    text.clear()
+    write(&text)
+    text.append(byte: 0)
   }
+
+  func append(to text: inout Text) { text.append(bytes: bytes()) }
+
+  @_lifetime(borrow self)
+  func bytes() -> Span<UInt8> { text.bytes.extracting(0..<max(text.count - 1, 0)) }
 }

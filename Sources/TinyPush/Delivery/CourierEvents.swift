@@ -1,61 +1,88 @@
-/// Events that the agent reports.
+/// Events that the agent reports, and the results of scans.
 extension Courier {
-  /// Adds a file in `new/` to those that wait.
+  /// Adds a file that a scan has found in a directory.
+  ///
+  /// In `taken/`, the agent names only files that hold something to deliver.
+  public mutating func offer(_ name: Span<UInt8>, in directory: Directory) {
+    switch directory {
+    case .new:
+      guard SpoolName.isTaken(name), !waiting.beingWritten.contains(name, at: time.now) else {
+        return
+      }
+      waiting.new.offer(name)
+    case .taken:
+      guard let known = TakenName(name), !troubles.isPutOff(known.arrivalNs), !files.contains(name)
+      else { return }
+      waiting.taken.offer(name)
+    case .later: later.offer(name)
+    }
+  }
+
+  /// Handles the end of a scan.
   ///
   /// - Parameters:
-  ///   - inode: shows whether the file is already under way; 0: not known.
-  ///   - cameWhole: whether the file was renamed into `new/`.
-  public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0, cameWhole: Bool = false) {
-    stuck.held.mark(inode)
-    delivered.mark(inode)
-    progress.found(inode: inode)
-    let isTaken = !stuck.held.isFull || stuck.held.contains(inode: inode)
-    guard SpoolName.isTaken(name), !claims.contains(inode: inode), isTaken,
-      !order.beingWritten.contains(name, at: time.now)
-    else { return }
-    order.backlog.offer(name, isFromScan: inode != 0, cameWhole: cameWhole)
-    if inode == 0 { replacing.survey.appeared(name) }
+  ///   - isComplete: whether the directory could be read to its end.
+  ///   - lingering: whether `taken/` has settled files that may still grow.
+  public mutating func scanned(
+    _ directory: Directory, isComplete: Bool, lingering: Bool = false
+  ) {
+    switch directory {
+    case .new:
+      guard waiting.scanned(isComplete: isComplete) else { break }
+      reports.add(isComplete ? .scannable : .notScanned)
+    case .taken:
+      if lingering { waiting.lingers(at: time.now) }
+      if !isComplete { waiting.isTakenWanted = true }
+    case .later:
+      later.endCancelling()
+      if !isComplete { later.couldNotScan(retryAt: time.now + DiskTroubles.pauseMin) }
+    }
+    if !isComplete, directory != .later { waiting.couldNotScan(at: time.now) }
   }
 
   /// Leaves a file alone that a program created in `new/` and still has open.
   public mutating func writingBegan(_ name: Span<UInt8>) {
-    order.beingWritten.begin(name, at: time.now)
+    if waiting.beingWritten.begin(name, at: time.now) { waiting.isNewWanted = true }
   }
 
-  /// Leaves a file alone for another moment, after one of its writers closed it.
-  ///
-  /// The kernel reports a close shortly before it counts the file as closed. There may also be
-  /// other writers.
+  /// Takes a file a moment after a program closed it: its writer may still set its mode and times.
   public mutating func writingEnds(_ name: Span<UInt8>, at now: Instant) {
-    order.beingWritten.begin(name, at: now, for: BeingWritten.closing)
+    if waiting.beingWritten.begin(name, at: now, for: BeingWritten.closing) {
+      waiting.isNewWanted = true
+    }
   }
 
-  /// Adds a file that was closed, or that was renamed into place.
-  public mutating func writingEnded(_ name: Span<UInt8>, cameWhole: Bool = false) {
-    order.beingWritten.end(name)
-    offer(name, cameWhole: cameWhole)
+  /// Adds a file that was renamed or linked into `new/`, or whose writers are done.
+  public mutating func appeared(_ name: Span<UInt8>, isWhole: Bool = false) {
+    waiting.beingWritten.end(name)
+    guard SpoolName.isTaken(name) else { return }
+    waiting.new.offer(name, isFromScan: false, cameWhole: isWhole)
+  }
+
+  /// Looks at a file in `taken/` again, since a program has written to it or closed it.
+  public mutating func changed(_ name: Span<UInt8>) {
+    guard TakenName(name) != nil else { return }
+    if files.contains(name) { nextWaitAt = nextWaitAt.map { _ in time.now } }
+    waiting.isTakenWanted = true
   }
 
   /// Plans a scan, since events of `new/` were lost.
   public mutating func missedEvents() {
-    order.beingWritten.clear()
-    order.isScanWanted = true
+    waiting.beingWritten.clear()
+    waiting.requestScan()
     later.isScanWanted = true
   }
 
   /// Plans a scan of `later/`, since another program removed files there.
   public mutating func laterChanged() { later.isScanWanted = true }
 
-  /// Plans a scan for files without an event, and retries what the disk refused.
+  /// Plans a scan for files without an event, and tries again what the disk refused.
   public mutating func rescan() {
-    order.isScanWanted = true
+    waiting.requestScan()
     later.isScanWanted = true
-    if !stuck.isEmpty { stuck.retryAt = time.now }
+    troubles.retryAtOnce(at: time.now)
   }
 
   /// Stops taking new notifications; those under way are still settled.
-  public mutating func stop() {
-    isStopping = true
-    interruptSending()
-  }
+  public mutating func stop() { isStopping = true }
 }

@@ -5,30 +5,32 @@
 /// there. The memory for this has a fixed size. If an entry is forgotten, one alert too many is
 /// sent, or a summary counts one too few.
 extension Courier {
-  /// Whether a notification may be sent to a token for the first time.
+  /// Whether a message may be sent for the first time.
   ///
   /// If not, there is a failure to record or a settlement to report.
   @inline(never)
   mutating func admit(
-    _ sending: Sending, _ token: DeviceToken, _ language: LanguageTag?,
-    of now: inout Reading
+    _ message: MessageNumber, _ notification: Notification, _ born: Int64?
   ) -> Bool {
-    let notification = sending.notification
-    if isDuplicate(notification, token, of: now) {
-      settle(.duplicate, notification, token, of: &now)
+    let entry = outbox[message]
+    let text = outbox[text: entry.text]
+    if isDuplicate(notification, entry) {
+      settle(message, .duplicate)
       return false
     }
     if limits.areSet, notification.pushType == .alert, !notification.isUrgent,
-      let refusal = limits.take(token, at: time.now)
+      let refusal = limits.take(entry.token.identity, at: time.now)
     {
-      limit(refusal, sending, token, language, of: now)
+      outbox.touch(entry.text)
+      recorder.begin(text.file, files)
+      limit(refusal, notification, message, born)
       return false
     }
     if notification.againAfter > 0 {
       recentlySent.put(
         RecentKeys.Entry(
-          key: contentKey(notification, token, of: now), value: time.now.milliseconds,
-          source: sourceKey(notification, of: now)))
+          key: contentKey(notification, entry), value: time.now.milliseconds,
+          source: text.identity))
     }
     return true
   }
@@ -36,38 +38,45 @@ extension Courier {
   // MARK: - Over a limit
 
   private mutating func limit(
-    _ refusal: Limits.Refusal, _ sending: Sending, _ token: DeviceToken, _ language: LanguageTag?,
-    of now: Reading
+    _ refusal: Limits.Refusal, _ notification: Notification, _ message: MessageNumber,
+    _ born: Int64?
   ) {
-    let notification = sending.notification
-    if limits.storms.recordLimited(token, at: time.now) {
+    let entry = outbox[message]
+    if limits.storms.recordLimited(entry.token, at: time.now) {
       reports.add(
-        .stormBegan(refusal.limit, isOverall: refusal.isOverall, token.firstDigits))
+        .stormBegan(refusal.limit, isOverall: refusal.isOverall, entry.token.firstDigits))
+    }
+    if notification.collapseKey != 0, isReplaced(entry.text) {
+      supersede(outbox[text: entry.text].file, 1)
+      return recorder.settle(.superseded, message, in: outbox, files)
     }
     // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
+      let text = outbox[text: entry.text]
       let wait = time.now.until(refusal.roomAt).milliseconds
+      replaceRest(of: entry.text)
+      var identity = Hash()
+      identity.add(text.identity)
+      identity.add(entry.token.identity.bytes)
       later.setFileName(
-        notification, for: token, of: now.claim,
-        offset: now.inputOffset + Int64(notification.object.lowerBound),
-        due: UInt32(clamping: wall + Int64((wait + 999) / 1000)), claims)
+        due: UInt32(clamping: wall + Int64((wait + 999) / 1000)), key: notification.collapseKey,
+        of: text.file, files, identity: identity.value)
       return recorder.postpone(
-        notification, for: token, language, expiration: fixedExpiration(sending), of: now,
-        in: reader.input)
+        notification, message, expiration: fixedExpiration(notification, born), in: outbox)
     }
-    let topic = limits.storms.topicNumber(of: notification, in: reader.input)
-    recorder.limit(
-      refusal, notification, token, language, topic: topic, of: now, in: reader.input, claims)
+    let topic = limits.storms.topicNumber(of: notification, in: outbox.text(entry.text))
+    recorder.limit(refusal, notification, message, topic: topic, in: outbox)
   }
 
   /// Returns the expiration to write into `later/`, instead of a `ttl`; nil: none is needed.
   ///
   /// A `ttl` would begin again when the file comes back to `new/`.
-  private func fixedExpiration(_ sending: Sending) -> UInt32? {
-    switch sending.notification.lifetime {
+  private func fixedExpiration(_ notification: Notification, _ born: Int64?) -> UInt32? {
+    let expiration = expirationDate(of: notification, from: born)
+    return switch notification.lifetime {
     case .until, .ttl(0): nil
     case .configured where settings.ttl == 0: nil
-    case .configured, .ttl: UInt64(sending.expiration) < Envelope.dateMin ? nil : sending.expiration
+    case .configured, .ttl: UInt64(expiration) < Envelope.dateMin ? nil : expiration
     }
   }
 
@@ -83,7 +92,7 @@ extension Courier {
     recorder.summarize(storm, in: limits.storms, settings.summaryWords)
     later.setSummaryName(for: storm.token, since: storm.beganAt, wall: time.wallSeconds)
     reports.add(.summarized(alerts: storm.alerts, storm.token.firstDigits))
-    return .record
+    return recordStep()
   }
 
   /// Handles the result of writing a summary to `later/`, from where it is sent at once.
@@ -97,7 +106,7 @@ extension Courier {
       // The alerts themselves are recorded in `failed/`.
       limits.storms.forget()
     } else {
-      limits.storms.retrySummaries(at: time.now + StuckFiles.pauseMin)
+      limits.storms.retrySummaries(at: time.now + DiskTroubles.pauseMin)
     }
   }
 
@@ -107,11 +116,11 @@ extension Courier {
   ///
   /// A notification that is delivered again together with its file is no duplicate of itself.
   private mutating func isDuplicate(
-    _ notification: Notification, _ token: DeviceToken, of now: Reading
+    _ notification: Notification, _ entry: Outbox.Entry
   ) -> Bool {
     guard notification.againAfter > 0,
-      let known = recentlySent.find(contentKey(notification, token, of: now)),
-      known.source != sourceKey(notification, of: now)
+      let known = recentlySent.find(contentKey(notification, entry)),
+      known.source != outbox[text: entry.text].identity
     else { return false }
     let sentAt = Instant(milliseconds: known.value)
     guard time.now < sentAt + .seconds(UInt64(notification.againAfter)) else { return false }
@@ -122,20 +131,18 @@ extension Courier {
   /// Forgets a notification that was sent, did not arrive, and is not sent again.
   ///
   /// So it does not hold back the next one with the same content.
-  mutating func forgetSending(_ notification: Notification, _ token: DeviceToken, of now: Reading) {
+  mutating func forgetSending(_ notification: Notification, _ entry: Outbox.Entry) {
     guard notification.againAfter > 0 else { return }
-    let key = contentKey(notification, token, of: now)
-    if recentlySent.find(key)?.source == sourceKey(notification, of: now) {
+    let key = contentKey(notification, entry)
+    if recentlySent.find(key)?.source == outbox[text: entry.text].identity {
       recentlySent.remove(key)
     }
   }
 
   /// Returns the key of the content: the `collapse-id` if there is one, else the payload.
   @inline(never)
-  private func contentKey(
-    _ notification: Notification, _ token: DeviceToken, of now: Reading
-  ) -> UInt64 {
-    let text = now.text(in: reader.input)
+  private func contentKey(_ notification: Notification, _ entry: Outbox.Entry) -> UInt64 {
+    let text = outbox.text(entry.text)
     var hash = Hash()
     if notification.collapseID.isEmpty {
       hash.add(text.extracting(notification.payload.range))
@@ -143,18 +150,7 @@ extension Courier {
     } else {
       hash.add(text.extracting(notification.collapseID))
     }
-    hash.add(token.bytes.span)
+    hash.add(entry.token.identity.bytes)
     return max(hash.value, 1)
-  }
-
-  /// Returns a key for the notification that is the same at each reading of its file.
-  @inline(never)
-  private func sourceKey(_ notification: Notification, of now: Reading) -> UInt64 {
-    let identity = claims[now.claim].identity
-    var hash = Hash()
-    hash.add(identity.inode)
-    hash.add(UInt64(bitPattern: identity.changeTimeNs))
-    hash.add(UInt64(now.inputOffset + Int64(notification.object.lowerBound)))
-    return hash.value
   }
 }

@@ -1,192 +1,88 @@
-/// Offering notifications to the link, once for each recipient.
+/// Offering messages to the link, and what is decided just before.
 extension Courier {
-  /// The result of offering a notification to its recipients.
-  enum Offered {
-    /// The notification was offered to all recipients.
-    case all
-    /// Recipients are left, but there is something to record first.
-    case some
-    /// The link takes no more.
-    case stopped(Obstacle)
-    /// The agent must do a step first.
-    case wants(Step)
-    /// The recipients files have changed since their recipients were counted.
-    case recipientsChanged
-  }
-
-  /// The result of offering a notification to one recipient.
-  enum OfferedToOne {
-    /// The link has the notification, or it need not be sent.
-    case done
-    /// The notification is settled, and there is something to record or report.
-    case recorded
-    /// The link takes no more.
-    case stopped(Obstacle)
-  }
-
-  /// What all recipients of a notification share.
-  struct Sending {
-    let notification: Notification
-    /// The place from which the notification is read: directly behind the previous one.
-    let place: FilePlace
-    let expiration: UInt32
-    let isExpired: Bool
-  }
-
-  /// Offers a notification to the link, for one recipient after the other.
-  ///
-  /// - Parameter start: where in the input the reading of the notification began, directly behind
-  ///   the previous one.
-  mutating func offer<L: Link & ~Copyable>(
-    _ notification: Notification, from start: Int, of now: inout Reading, _ link: inout L
-  ) -> Offered {
-    let born = lifeStart(of: notification, in: now.claim)
-    let sending = Sending(
-      notification: notification,
-      place: FilePlace(offset: now.inputOffset + Int64(start), claim: now.claim, recipient: 0),
-      expiration: expirationDate(of: notification, from: born),
-      isExpired: isExpired(notification, from: born))
-    var recipient: UInt32 = 0
-    var digits = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
-    while recipient < UInt32(notification.tokens), now.remaining > 0 {
-      if recipient > 0 {
-        digits = notification.nextString(after: digits.upperBound, in: now.text(in: reader.input))
+  /// Offers the messages that wait, until the link takes no more.
+  mutating func offerWaiting<L: Link & ~Copyable>(_ link: inout L) -> Progression {
+    while let message = outbox.nextToSend {
+      guard link.isOpen else {
+        obstacle = .closed
+        return .stop
       }
-      defer { recipient += 1 }
-      if recipient < now.recipient { continue }
-      guard let token = DeviceToken(hex: now.text(in: reader.input).extracting(digits)) else {
+      if isStopping { return .stop }
+      let entry = outbox[message]
+      if let why = link.obstacle(payloadBytes: Int(entry.payloadBytes)) {
+        obstacle = why
+        return .stop
+      }
+      guard let notification = notification(entry.text) else {
+        // The text was checked when it was read, so the rules would have had to change.
+        decide(message, .dropped)
         continue
       }
-      switch offer(sending, recipient, token, nil, of: &now, &link) {
-      case .done: break
-      case .recorded: return now.remaining > 0 ? .some : .all
-      case .stopped(let obstacle): return .stopped(obstacle)
-      }
+      let rendition = Rendition(
+        notification, for: entry.language, in: outbox.text(entry.text), settings.rules)
+      guard offer(message, notification, rendition, &link) else { return .stop }
+      if recorder.pending != nil { return .wants(recordStep()) }
     }
-    if notification.lists > 0, now.remaining > 0 {
-      return offerToLists(sending, of: &now, &link)
-    }
-    if notification.lists == 0, recipient == UInt32(notification.tokens) {
-      endOffering(sending, recipient, of: now)
-    }
-    return .all
+    return .goOn
   }
 
-  /// Records that all recipients of a notification were offered.
-  ///
-  /// So the next notification may extend the same stretch.
-  mutating func endOffering(_ sending: Sending, _ recipients: UInt32, of now: Reading) {
-    var end = sending.place
-    end.recipient = recipients
-    guard offeredEnd == end else { return }
-    offeredEnd = FilePlace(
-      offset: now.inputOffset + Int64(sending.notification.object.upperBound), claim: now.claim,
-      recipient: 0)
-  }
-
-  /// Offers a notification for one recipient, if it is to be sent.
+  /// Offers a message to the link; returns false if the link does not take it now.
   mutating func offer<L: Link & ~Copyable>(
-    _ sending: Sending, _ recipient: UInt32, _ token: DeviceToken, _ language: LanguageTag?,
-    of now: inout Reading, _ link: inout L
-  ) -> OfferedToOne {
-    let notification = sending.notification
-    if now.skipped > 0 {
-      now.skipped -= 1
-      now.recipient = recipient + 1
-      return .done
+    _ message: MessageNumber, _ notification: Notification, _ rendition: Rendition,
+    _ link: inout L
+  ) -> Bool {
+    if let why = link.obstacle(payloadBytes: rendition.bytes) {
+      obstacle = why
+      return false
     }
-    if case .decided(let outcome) = now.purpose {
-      now.remaining -= 1
-      now.recipient = recipient + 1
-      decide(outcome, notification, token, language, of: &now)
-      return .recorded
+    let entry = outbox[message]
+    let text = outbox[text: entry.text]
+    let born = lifeStart(of: notification, in: text.file)
+    let identity = entry.token.identity
+    if let outcome = reasonNotToSend(notification, identity, from: born) {
+      if entry.isAdmitted { forgetSending(notification, entry) }
+      settle(message, outcome)
+      return true
     }
-    let rendition = Rendition(
-      notification, for: language, in: now.text(in: reader.input), settings.rules)
-    if let obstacle = link.obstacle(payloadBytes: rendition.bytes) { return .stopped(obstacle) }
-    guard link.stretchCount == 0 || returns.hasRoom(for: link.stretchCount) else {
-      return .stopped(.windowFull)
-    }
-    now.recipient = recipient + 1
-    now.beginning = .passed
-    if !now.isFirst { now.remaining -= 1 }
-    if let outcome = reasonNotToSend(sending, token) {
-      if !now.isFirst {
-        claims.settled(now.claim, 1)
-        forgetSending(notification, token, of: now)
+    if !entry.isAdmitted {
+      if limits.areSet || notification.againAfter > 0 {
+        guard admit(message, notification, born) else { return true }
       }
-      settle(outcome, notification, token, of: &now)
-      return .recorded
+      outbox[message].isAdmitted = true
     }
-    if now.isFirst, limits.areSet || notification.againAfter > 0 {
-      guard admit(sending, token, language, of: &now) else { return .recorded }
-    }
-    var place = sending.place
-    place.recipient = recipient
+    outbox.move(message, to: .link)
+    outbox.touch(entry.text)
     link.take(
       Message(
-        token: token, payload: notification.payload, rendition: rendition,
-        expiration: sending.expiration, priority: notification.priority,
-        topic: notification.topic, identifier: notification.identifier,
-        collapseID: notification.collapseID, pushType: notification.pushType,
-        fingerprint: fingerprint(sending, token, of: now), order: order(sending, of: now),
-        place: place,
-        follows: offeredEnd == place, wasSent: now.wasSent),
-      in: now.text(in: reader.input))
-    if now.isFirst { claims.opened(now.claim) }
-    place.recipient += 1
-    offeredEnd = place
-    return .done
+        token: entry.token, identity: identity, payload: notification.payload,
+        rendition: rendition,
+        expiration: expirationDate(of: notification, from: born),
+        priority: notification.priority, topic: notification.topic,
+        identifier: notification.identifier, collapseID: notification.collapseID,
+        pushType: notification.pushType,
+        fingerprint: Fingerprint(identity: text.identity, token: identity),
+        order: UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset)),
+        number: message, wasSent: entry.wasSent),
+      in: outbox.text(entry.text))
+    return true
   }
 
-  private func fingerprint(
-    _ sending: Sending, _ token: DeviceToken, of now: Reading
-  ) -> Fingerprint {
-    guard settings.rules.service == .http2 else { return Fingerprint(high: 0, low: 0) }
-    let claim = claims[now.claim]
-    return Fingerprint(
-      inode: claim.identity.inode, birth: claim.birth,
-      offset: now.inputOffset + Int64(sending.notification.object.lowerBound), token: token)
-  }
-
-  private func order(_ sending: Sending, of now: Reading) -> UInt64 {
-    UInt64(claims[now.claim].age) << 32 | UInt64(UInt32(clamping: sending.place.offset))
-  }
-
-  /// Settles a notification whose outcome the link reported, and records or reports it.
-  @inline(never)
-  private mutating func decide(
-    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, of now: inout Reading
-  ) {
-    claims.settled(now.claim, 1)
-    progress.settled(at: time.now)
-    guard case .rejected(let rejection) = outcome else {
-      return settle(outcome, notification, token, of: &now)
-    }
-    forgetSending(notification, token, of: now)
-    guard rejection.isGone else {
-      return record(rejection, notification, token, language, of: now)
-    }
-    let wasKnown = suppression.isForbidden(token)
-    suppression.learnGone(
-      token, since: rejection.since, registered: notification.registered, now: time.wallSeconds)
-    if !wasKnown, suppression.isForbidden(token) {
-      report(.tokenGone(token.firstDigits), now.claim)
-    }
-    settle(outcome, notification, token, of: &now)
+  /// Settles and reports a message that is not delivered and needs no record.
+  mutating func settle(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
+    outbox.touch(outbox[message].text)
+    recorder.settle(outcome, message, in: outbox, files)
   }
 
   /// Returns why a notification is not sent to a token; nil: it is sent.
   @inline(never)
   private mutating func reasonNotToSend(
-    _ sending: Sending, _ token: DeviceToken
+    _ notification: Notification, _ token: TokenIdentity, from born: Int64?
   ) -> Settlement.Outcome? {
-    if sending.isExpired {
+    if isExpired(notification, from: born) {
       counters.expired += 1
       return .expired
     }
-    let registered = sending.notification.registered
+    let registered = notification.registered
     guard suppression.forbids(token, registered: registered, now: time.wallSeconds) else {
       return nil
     }
@@ -195,25 +91,116 @@ extension Courier {
     return .suppressed(record?.reason ?? .byHand, since: record?.time ?? 0)
   }
 
+  // MARK: - Replacing
+
+  /// Drops the older notifications that a notification with a `collapse-id` replaces.
+  ///
+  /// A notification replaces another one with the same ID and the same recipients of which nothing
+  /// was sent, and that comes before it: in the same file, or in a file with a smaller name. Returns
+  /// whether the notification itself is replaced.
+  @inline(never)
+  mutating func replace(
+    _ notification: Notification, _ text: UInt16, of file: FileNumber
+  ) -> Bool {
+    let key = notification.collapseKey
+    var isReplaced = later.containsNewer(key, than: files.name(file))
+    var older = Outbox.none
+    repeat {
+      older = Outbox.none
+      outbox.forEachText { other, entry in
+        guard other != text, entry.collapseKey == key, entry.isUntouched else { return }
+        if !comes(entry.file, before: file) {
+          isReplaced = true
+        } else if !entry.isBeingRead {
+          older = other
+        }
+      }
+      if older != Outbox.none { dropUntouched(older) }
+    } while older != Outbox.none
+    if isReplaced {
+      supersede(file, notification.tokens)
+      if reportsSettlements(of: file) { recorder.settle(.superseded, text, in: outbox, files) }
+      return true
+    }
+    if later.mayContain(key) {
+      later.beginCancelling(key, of: file, files)
+      // The notification must survive a power cut before the ones that it replaces are removed.
+      recorder.isUnsynced = true
+    }
+    return false
+  }
+
+  /// Whether the notifications of a file come before those of another one that was read later.
+  private func comes(_ file: FileNumber, before other: FileNumber) -> Bool {
+    let (one, two) = (
+      LaterName.source(of: files.name(file)), LaterName.source(of: files.name(other))
+    )
+    return !two.sorts(before: one)
+  }
+
+  /// Notes which notifications a notification replaces that is put into `later/`.
+  ///
+  /// Something of them was sent, so they were not dropped. The rest of them must not go to `later/`.
+  func replaceRest(of text: UInt16) {
+    let entry = outbox[text: text]
+    outbox.forEachText { other, older in
+      guard other != text, older.collapseKey == entry.collapseKey else { return }
+      if older.file == entry.file
+        ? older.offset < entry.offset : comes(older.file, before: entry.file)
+      {
+        outbox.replaceRest(of: other)
+      }
+    }
+  }
+
+  /// Whether a newer notification with the same `collapse-id` and recipients waits or has waited.
+  func isReplaced(_ text: UInt16) -> Bool {
+    let entry = outbox[text: text]
+    var isReplaced = entry.isRestReplaced
+    outbox.forEachText { other, newer in
+      guard other != text, newer.collapseKey == entry.collapseKey else { return }
+      if newer.file == entry.file
+        ? newer.offset > entry.offset : !comes(newer.file, before: entry.file)
+      {
+        isReplaced = true
+      }
+    }
+    return isReplaced
+  }
+
+  /// Counts a replaced notification, whose file stays until the newer one survives a power cut.
+  mutating func supersede(_ file: FileNumber, _ tokens: Int) {
+    counters.superseded += UInt64(max(tokens, 1))
+    recorder.isUnsynced = true
+    files[file].hasUnsyncedRecord = true
+  }
+
+  /// Drops a notification of which nothing was sent.
+  private mutating func dropUntouched(_ text: UInt16) {
+    supersede(outbox[text: text].file, Int(outbox[text: text].tokens))
+    outbox.touch(text)
+    while let message = outbox.firstWaiting(of: text) { decide(message, .superseded) }
+  }
+
   // MARK: - Lifetimes
 
   /// Returns when the lifetime of a notification begins, in UNIX seconds.
   ///
   /// Nil while the clock is not set.
   @inline(never)
-  private func lifeStart(of notification: Notification, in claim: ClaimNumber) -> Int64? {
+  private func lifeStart(of notification: Notification, in file: FileNumber) -> Int64? {
     guard let wall = time.wallSeconds else { return nil }
-    let came = wall - (Int64(time.now.milliseconds) - claims[claim].cameAt) / 1000
+    let came = wall - (Int64(time.now.milliseconds) - files[file].cameAt) / 1000
     // Without a connection or an agent, a notification leaves later/ long after its not-before. Its
     // lifetime begins at the not-before all the same.
     guard notification.notBefore > 0, Int64(notification.notBefore) < came, !notification.isRetried,
-      LaterName.isReleased(claims.name(claim))
+      files[file].isReleased
     else { return came }
     return Int64(notification.notBefore)
   }
 
   @inline(never)
-  private func expirationDate(of notification: Notification, from start: Int64?) -> UInt32 {
+  func expirationDate(of notification: Notification, from start: Int64?) -> UInt32 {
     let ttl: UInt32
     switch notification.lifetime {
     case .until(let seconds): return seconds

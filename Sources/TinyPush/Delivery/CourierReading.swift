@@ -1,328 +1,448 @@
-/// Choosing the next file or stretch, and reading it.
+/// Choosing the file whose turn comes, and reading it.
 extension Courier {
-  /// What to do after a step of reading.
+  /// What to do after a part of the intake.
   enum Progression {
     case goOn
     /// The agent must do a step first.
     case wants(Step)
-    case stop(Obstacle)
+    /// Nothing more can be done in this turn.
+    case stop
   }
 
-  /// Offers notifications until the link is full or nothing is left.
+  /// Offers what was read to the link, and reads more, as long as there is room.
   ///
   /// Returns a step that must be done first.
   mutating func intake<L: Link & ~Copyable>(_ link: inout L) -> Step? {
     obstacle = nil
+    outbox.releaseDelayed(at: time.now)
     while true {
-      if reader.reading == nil {
-        if let step = beginReading(link) { return step }
-        guard reader.reading != nil else { return nil }
-      }
-      if isStopping && !reader.reading!.isDecided {
-        interruptReading()
-        return reader.mustClose ? .close : nil
-      }
-      if reader.reading!.access == .closed { return .open }
-      if reader.reading!.needsInput { return .read }
-      guard link.isOpen || needsNoLink else { return nil }
-      let progression = readOn(&link)
-      if recorder.pending != nil { return .record }
-      if reader.mustClose { return .close }
-      switch progression {
-      case .goOn: continue
+      switch offerWaiting(&link) {
+      case .goOn: break
       case .wants(let step): return step
-      case .stop(let why):
-        obstacle = why
-        guard mustGiveWay || isStopping && !(reader.reading?.isDecided ?? false) else {
-          return nil
-        }
-        interruptReading()
-        if reader.mustClose { return .close }
+      case .stop: break
       }
+      if isStopping { return nil }
+      if reader.file == nil {
+        if let step = scanStep() { return step }
+        guard !reader.isPaused(at: time.now), beginTurn(link) else { return nil }
+        if reader.file == nil { return .read(.new) }
+      }
+      if reader.needsInput { return readStep() }
+      switch readOn(&link) {
+      case .goOn: break
+      case .wants(let step): return step
+      case .stop: endTurn()
+      }
+      if recorder.pending != nil { return recordStep() }
+      if later.cancelKey != nil { return cancelStep() }
     }
   }
 
-  /// Whether the present reading sends nothing, and so needs no connection.
-  private var needsNoLink: Bool {
-    reader.reading.map { $0.isDecided || $0.remaining == 0 } ?? true
-  }
+  // MARK: - Turns
 
-  /// Whether returned notifications must be read before the present file goes on.
-  ///
-  /// There is room for only one reading at a time.
-  private var mustGiveWay: Bool {
-    returns.isUrgent(at: time.now) && (reader.reading?.isFirst ?? false)
-  }
-
-  /// Picks the next file or stretch to read, or returns a step that must be done first.
+  /// Returns the step that looks for files, or that brings one back from `later/`.
   @inline(never)
-  private mutating func beginReading<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
-    if reader.isPaused(at: time.now) { return nil }
-    if let stretch = returns.takeDecided() {
-      reader.reading = Reading(again: stretch)
-      return nil
+  private mutating func scanStep() -> Step? {
+    if waiting.update(at: time.now, rescan: settings.rescan) { later.isScanWanted = true }
+    if troubles.mustProbe(at: time.now) {
+      recorder.probe()
+      return recordStep()
     }
-    guard link.isOpen else {
-      // Nothing can be sent, but `--once` must know whether the spool is empty.
-      return settings.isOnce && order.backlog.isEmpty && !isStopping ? scanIfWanted() : nil
-    }
-    if isStopping { return nil }
-    // A single stretch always has room: the queues are larger than the window.
-    guard link.stretchCount == 0 || returns.hasRoom(for: link.stretchCount) else {
-      obstacle = .windowFull
-      return nil
-    }
-    if let stretch = returns.takeNext(at: time.now) {
-      reader.reading = Reading(again: stretch)
-      return nil
-    }
-    if let interrupted = reader.interrupted {
-      reader.interrupted = nil
-      reader.reading = interrupted
-      return nil
-    }
-    guard link.stretchCount + returns.count < settings.window, claims.hasRoom else {
-      obstacle = .windowFull
-      return nil
-    }
-    if let step = scanIfWanted() { return step }
-    guard !order.backlog.isEmpty else { return nil }
-    order.backlog.putInOrder()
-    let claim = claims.append(smallestOf: order.backlog, seenAt: time.now.milliseconds)
-    order.backlog.removeSmallest()
-    reader.reading = Reading(first: claim)
-    return nil
-  }
-
-  private mutating func scanIfWanted() -> Step? {
-    if let step = retryStuck() { return step }
+    if let at = nextWaitAt, at <= time.now { endWaits() }
     if let step = releaseStep() { return step }
-    if order.isRescanDue(at: time.now) { later.isScanWanted = true }
-    guard order.needsScan(at: time.now) else { return nil }
-    if order.beginScan(at: time.now, rescan: settings.rescan) { replacing.survey.requestPass() }
-    suppression.retry()
-    progress.beginScan()
-    stuck.held.unmark()
-    delivered.unmark()
-    return .scan
+    guard let directory = waiting.nextScan(at: time.now) else { return nil }
+    if directory == .new { suppression.retry() }
+    return .scan(directory)
   }
 
-  /// Reads on in the present file, and offers its notifications.
+  /// Begins the turn of a file; returns whether there is one.
+  ///
+  /// A file in `new/` gets its number when it was taken: until then, the reader has none.
+  private mutating func beginTurn<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
+    let isWaiting = !waiting.taken.isEmpty || !waiting.new.isEmpty
+    let mayTake =
+      isWaiting && files.hasRoom && outbox.hasRoom(for: .small)
+      && (!link.isOpen || outbox.waiting < Self.readAhead)
+    // The link takes what is read of large files at once: what waits goes first.
+    let mayReadOn =
+      files.unreadCount > 0 && link.isOpen && outbox.nextToSend == nil
+      && outbox.hasRoom(for: .large)
+    isTurnOfUnread.toggle()
+    if mayReadOn, isTurnOfUnread || !mayTake {
+      let file = files.takeUnread()!
+      reader.begin(file, files[file].cursor)
+      if reader.cursor.text != Outbox.none { resumeRecipients() }
+      return true
+    }
+    guard mayTake else {
+      if isWaiting || files.unreadCount > 0 { obstacle = obstacle ?? .windowFull }
+      return false
+    }
+    return waiting.taken.isEmpty ? beginNew() : beginTaken()
+  }
+
+  private mutating func beginNew() -> Bool {
+    waiting.new.putInOrder()
+    name.set { waiting.new.appendSmallest(to: &$0) }
+    isNewWhole = waiting.new.smallestCameWhole || SpoolName.isFromSend(name.bytes())
+    waiting.new.removeSmallest()
+    return true
+  }
+
+  /// Begins to read a file in `taken/`.
+  private mutating func beginTaken() -> Bool {
+    waiting.taken.putInOrder()
+    let known = TakenName(waiting.taken.smallest())
+    if let known, !files.contains(waiting.taken.smallest()) {
+      name.set { waiting.appendTakenSource(to: &$0) }
+      let number = files.append(
+        name, arrivalNs: known.arrivalNs, cameAt: cameAt(known.arrivalNs), offset: known.offset,
+        isReleased: known.isReleased, mayGrow: !known.isReleased)
+      reader.begin(number, files[number].cursor)
+    }
+    waiting.taken.removeSmallest()
+    return reader.file != nil || beginAnother()
+  }
+
+  private mutating func beginAnother() -> Bool {
+    guard !waiting.taken.isEmpty else { return !waiting.new.isEmpty && beginNew() }
+    return beginTaken()
+  }
+
+  /// The most messages that wait for the link while more files are taken.
+  private static let readAhead = 64
+
+  private func cameAt(_ arrivalNs: Int64) -> Int64 {
+    arrivals.arrival(changeTimeNs: arrivalNs, time) ?? Int64(time.now.milliseconds)
+  }
+
+  /// Ends the turn of a file that was read in part.
+  mutating func endTurn() {
+    guard let file = reader.file else { return }
+    files[file].cursor = reader.cursorToKeep()
+    reader.end()
+    files.putUnread(file)
+  }
+
+  /// Lets a file wait, and end its turn.
+  mutating func wait(until instant: Instant) {
+    guard let file = reader.file else { return }
+    if reader.cursor.waitsSince == nil { reader.cursor.waitsSince = time.now }
+    files[file].cursor = reader.cursorToKeep()
+    reader.close()
+    files[file].isWaiting = true
+    nextWaitAt = min(nextWaitAt ?? instant, instant)
+  }
+
+  /// Ends the waits of all files: each that must wait longer begins another wait.
+  mutating func endWaits() {
+    nextWaitAt = nil
+    files.endWaits()
+  }
+
+  // MARK: - Steps
+
+  private mutating func readStep() -> Step {
+    name.set { files.appendTakenName(reader.file!, to: &$0) }
+    return .read(.taken)
+  }
+
+  /// Where in the file to read from.
+  public var readOffset: Int64 { reader.file == nil ? 0 : reader.readOffset }
+
+  /// Where to put the bytes read.
+  public mutating func readRoom() -> UnsafeMutableBufferPointer<UInt8> {
+    if reader.file == nil { reader.close() }
+    return reader.input.room(from: reader.file == nil ? 0 : reader.count)
+  }
+
+  /// Whether a program may still have the file open, if the agent cannot find out.
+  public var mayFileGrow: Bool { reader.file.map { files[$0].mayGrow } ?? !isNewWhole }
+
+  /// Whether the file in `new/` was renamed there, so that no program writes to it.
+  public var isNewFileWhole: Bool { isNewWhole }
+
+  /// Handles the result of reading a file.
+  public mutating func read(_ result: ReadResult) {
+    switch result {
+    case .text(let bytes, let isWhole, let facts):
+      if reader.file == nil { taken(facts) }
+      let file = reader.file!
+      if facts.size > files[file].size { reader.cursor.waitsSince = nil }
+      // What was appended came later than the file.
+      if facts.modifiedNs > files[file].arrivalNs {
+        files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
+      }
+      files[file].size = facts.size
+      if isWhole { files[file].mayGrow = facts.mayGrow }
+      reader.take(bytes, isWhole: isWhole)
+    case .failed(.shortage):
+      // No file can be opened now: all wait.
+      reader.pause(at: time.now)
+      if reader.file == nil { waiting.isNewWanted = true } else { endTurn() }
+    case .failed(let failure):
+      if let file = reader.file { couldNotRead(file, failure) } else { couldNotTake(failure) }
+    }
+  }
+
+  private mutating func taken(_ facts: FileFacts) {
+    waiting.succeeded()
+    troubles.took(&reports)
+    let number = files.append(
+      name, arrivalNs: facts.arrivalNs, cameAt: cameAt(facts.arrivalNs), mayGrow: facts.mayGrow)
+    reader.begin(number, files[number].cursor)
+  }
+
+  /// Handles a file in `new/` that could not be moved to `taken/`, or cannot be read.
+  private mutating func couldNotTake(_ failure: OpenFailure) {
+    switch failure {
+    case .vanished, .notRegular, .shortage: return
+    case .unreadable(let error, let changeTimeNs):
+      // The writer of a new file may be about to change its permissions.
+      let now = Int64(time.now.milliseconds)
+      guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time),
+        now - at < Int64(Self.patience.milliseconds)
+      else { return recordUnreadable(error) }
+    case .busy: break
+    case .notTaken(let error): troubles.couldNotTake(error, &reports)
+    }
+    waiting.putOff(at: time.now)
+  }
+
+  /// How long a file may be unreadable, or end within a notification, until that is a mistake.
+  private static let patience = Duration.seconds(10)
+  static let waitForRest = Duration.seconds(2)
+  /// Handles a file in `taken/` that can no longer be read.
+  private mutating func couldNotRead(_ file: FileNumber, _ failure: OpenFailure) {
+    switch failure {
+    case .vanished, .notRegular:
+      // Somebody has removed the file from the agent's own directory.
+      reports.add(.fileChanged)
+      files.decide(file, .isGone)
+      finish(file)
+    case .unreadable(let error, _): recordUnreadable(file, error)
+    case .busy: wait(until: time.now + Self.waitForRest)
+    case .shortage, .notTaken: endTurn()
+    }
+  }
+
+  // MARK: - Reading
+
+  /// Reads on in the file whose turn it is, and offers its notifications.
   private mutating func readOn<L: Link & ~Copyable>(_ link: inout L) -> Progression {
-    guard var now = reader.reading else { return .goOn }
-    if now.inputOffset < now.passUntil {
-      reader.pass(&now)
-      reader.reading = now
-      return .goOn
-    }
-    while now.remaining > 0 {
-      let before = now.reader
-      let result = now.reader.next(
-        in: reader.input, count: now.inputBytes, isWhole: now.isWhole, settings.rules,
-        &reader.findings)
-      switch result {
-      case .notification(let notification):
-        if let progression = handle(notification, readFrom: before, of: &now, &link) {
-          return progression
-        }
-      case .refused(let finding, let object):
-        return handle(finding, object, of: &now)
-      case .more(let from):
-        discardLines(upTo: from, of: &now)
-        now.reader.resume(at: 0)
-        now.needsInput = true
-        if isGarbage(now) { endReading(now, .noNotification) } else { reader.reading = now }
-        return .goOn
-      case .end:
-        handleEnd(&now)
-        return .goOn
+    let file = reader.file!
+    guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
+    guard isFirstPart || reader.turn < Reader.turnMax || !isOthersTurn else { return .stop }
+    guard isFirstPart || link.isOpen && outbox.nextToSend == nil else { return .stop }
+    let share = isFirstPart ? Outbox.Share.small : .large
+    switch reader.next(settings.rules) {
+    case .notification(let notification):
+      guard outbox.hasRoom(for: share) else {
+        obstacle = obstacle ?? .windowFull
+        reader.cursor.reader.resume(at: notification.object.lowerBound)
+        return .stop
       }
-    }
-    endReading(now, .done)
-    return .goOn
-  }
-
-  /// Handles a notification that was read; nil: the next one may follow at once.
-  private mutating func handle<L: Link & ~Copyable>(
-    _ notification: Notification, readFrom before: NotificationReader, of now: inout Reading,
-    _ link: inout L
-  ) -> Progression? {
-    now.objectEnd = now.inputOffset + Int64(notification.object.upperBound)
-    now.isWithinText = false
-    if now.isFirst, now.recipient == 0 {
-      if notification.collapseKey != 0 {
-        switch collapse(notification, of: &now) {
-        case .send: break
-        case .replaced:
-          counters.superseded += UInt64(max(notification.tokens, 1))
-          // The file stays until the newer notification survives a power cut.
-          recorder.isUnsynced = true
-          claims.recordUnsyncedRecord(now.claim)
-          now.beginning = .passed
-          guard reportsSettlements(of: now.claim) else { return nil }
-          settle(.superseded, notification, nil, of: &now)
-          reader.reading = now
-          return .goOn
-        case .wants(let step):
-          now.reader = before
-          reader.reading = now
-          return .wants(step)
-        }
+      return take(notification, of: file, &link)
+    case .refused(let finding, let object): return refuse(finding, object, of: file)
+    case .more(let from):
+      reader.discard(upTo: from)
+      reader.needsInput = true
+      if reader.cursor.offset - reader.cursor.objectEnd >= Self.garbageBytesMax {
+        recordGarbage(file)
       }
-      if isEarly(notification) {
-        postpone(notification, of: &now)
-        reader.reading = now
-        return .goOn
-      }
-    }
-    // After text that is not JSON, the notification starts at its brace: a reading that starts
-    // earlier would not find it.
-    let start = before.isSkipping ? notification.object.lowerBound : before.index
-    switch offer(notification, from: start, of: &now, &link) {
-    case .all:
-      now.recipient = 0
-      now.problems = 0
-    case .some: now.reader = before
-    case .stopped(let obstacle):
-      now.reader = before
-      reader.reading = now
-      return .stop(obstacle)
-    case .wants(let step):
-      now.reader = before
-      reader.reading = now
-      return .wants(step)
-    case .recipientsChanged:
-      endReading(now, .recipientsChanged)
+      return .goOn
+    case .end:
+      if reader.cursor.isAtStart { return refuse(Finding(.notAnObject, at: 0), 0..<0, of: file) }
+      finish(file)
       return .goOn
     }
-    guard recorder.pending != nil else { return nil }
-    reader.reading = now
-    return .goOn
   }
 
-  /// Handles text that is no notification, or a notification that may not be sent.
-  private mutating func handle(
-    _ finding: Finding, _ object: Range<Int>, of now: inout Reading
-  ) -> Progression {
-    if now.isWhole && finding.reason == .json(.unexpectedEnd), isUnfinished(&now) {
-      endReading(now, .putOff)
-      return .goOn
-    }
-    now.beginning = .passed
-    now.isWithinText = !finding.isOfObject
-    if finding.isOfObject { now.objectEnd = now.inputOffset + Int64(object.upperBound) }
-    guard now.isFirst else {
-      // A stretch holds only notifications that were sent, so the file was overwritten.
-      endReading(now, .changed)
-      return .goOn
-    }
-    record(finding, object: object, of: &now)
-    reader.reading = now
-    return .goOn
+  /// Whether another file can be read now.
+  private var isOthersTurn: Bool {
+    files.unreadCount > 0 || !waiting.new.isEmpty || !waiting.taken.isEmpty
   }
 
-  /// Handles the end of the file.
-  @inline(never)
-  private mutating func handleEnd(_ now: inout Reading) {
-    if isUnfinished(&now) { return endReading(now, .putOff) }
-    guard now.isFirst else { return endReading(now, .changed) }
-    if now.isAtStart && now.passUntil == 0 {
-      record(Finding(.notAnObject, at: 0), object: 0..<0, of: &now)
-    }
-    endReading(now, .done)
-  }
+  /// The part of a file that is read as soon as it is taken, even without a connection, in bytes.
+  private static let firstPart: Int64 = 32_768
 
+  /// Whether this part of a file is read at once; its recipients files may take more turns.
+  private var isFirstPart: Bool {
+    reader.cursor.offset + Int64(reader.cursor.reader.index) < Self.firstPart
+  }
   /// The most bytes without an object that a notification file may have.
   private static let garbageBytesMax: Int64 = 1 << 20
 
-  private func isGarbage(_ now: Reading) -> Bool {
-    now.isFirst
-      && now.inputOffset - max(now.objectEnd, now.passUntil) >= Self.garbageBytesMax
+  /// Takes a notification: puts its text into the outbox, and begins to read its recipients.
+  private mutating func take<L: Link & ~Copyable>(
+    _ notification: Notification, of file: FileNumber, _ link: inout L
+  ) -> Progression {
+    let object = notification.object
+    let offset = reader.cursor.offset + Int64(object.lowerBound)
+    reader.countLines(upTo: object.lowerBound)
+    let identity = identity(of: file, at: offset)
+    let entry = Outbox.TextEntry(
+      file: file, offset: offset, lineNumber: reader.cursor.lines.lines + 1, identity: identity,
+      collapseKey: notification.collapseKey, tokens: notification.tokens)
+    guard let text = outbox.add(object, of: reader.input, entry) else {
+      // The memory is in pieces that other texts will free.
+      reader.cursor.reader.resume(at: object.lowerBound)
+      return .stop
+    }
+    pass(object)
+    reader.cursor.text = text
+    reader.cursor.recipient = 0
+    reader.cursor.list = 0
+    reader.cursor.listPlace = Roster.Place()
+    let notification = notification.moved(by: -object.lowerBound)
+    reader.notification = notification
+    reader.notificationEnd = 0
+    if notification.collapseKey != 0, replace(notification, text, of: file) { endRecipients() }
+    return .goOn
   }
 
-  private func discardLines(upTo end: Int, of now: inout Reading) {
-    now.lines.pass(end, in: now.text(in: reader.input), now.reader)
-    reader.discard(end, of: &now)
+  /// Notes that an object, right or wrong, was passed.
+  private mutating func pass(_ object: Range<Int>) {
+    reader.cursor.isAtStart = false
+    reader.cursor.waitsSince = nil
+    reader.cursor.objectEnd = reader.cursor.offset + Int64(object.upperBound)
   }
 
-  /// Whether to wait for a file that looks unfinished and of which nothing was sent.
-  @inline(never)
-  mutating func isUnfinished(_ now: inout Reading) -> Bool {
-    guard now.isFirst, now.beginning == .untouched else { return false }
-    if order.unfinished.waits(for: claims[now.claim].identity, at: time.now) { return true }
-    now.beginning = .waitedFor
-    return false
+  /// Returns the identity of a notification, which is the same at each reading of its file.
+  private func identity(of file: FileNumber, at offset: Int64) -> UInt64 {
+    let name = files.name(file)
+    if files[file].isReleased, let identity = LaterName.identity(in: name) { return identity }
+    var hash = Hash()
+    hash.add(name)
+    hash.add(UInt64(bitPattern: files[file].arrivalNs))
+    hash.add(UInt64(bitPattern: offset))
+    return hash.value
   }
 
-  // MARK: - Ends
-
-  /// Ends the present reading.
-  @inline(never)
-  mutating func endReading(_ why: ReadingEnd) {
-    guard let now = reader.reading else { return }
-    endReading(now, why)
+  /// Handles text that is no notification, or a notification that may not be sent.
+  private mutating func refuse(
+    _ finding: Finding, _ object: Range<Int>, of file: FileNumber
+  ) -> Progression {
+    let isUnfinished =
+      reader.isWhole && finding.reason == .json(.unexpectedEnd) || object.isEmpty
+    if isUnfinished, files[file].mayGrow, !isPatienceOver {
+      reader.cursor.reader.resume(at: object.lowerBound)
+      wait(until: time.now + Self.waitForRest)
+      return .goOn
+    }
+    if finding.isOfObject { pass(object) }
+    reader.cursor.isAtStart = false
+    record(finding, object: object, of: file)
+    return .goOn
   }
 
-  /// Ends a reading.
+  /// Whether a file that ends within a notification has not grown for long enough.
+  private var isPatienceOver: Bool {
+    reader.cursor.waitsSince.map { $0 + Self.patience <= time.now } ?? false
+  }
+
+  /// Ends the reading of a file: everything in it was read.
+  mutating func finish(_ file: FileNumber) {
+    if reader.loaded == file {
+      var cursor = reader.cursorToKeep()
+      if reader.isWhole { cursor.offset = reader.cursor.offset + Int64(reader.count) }
+      files[file].cursor = cursor
+      reader.close()
+    }
+    files.finish(file)
+  }
+
+  // MARK: - Recipients
+
+  /// Reads on in the recipients of the notification that was read last.
+  private mutating func readRecipients<L: Link & ~Copyable>(
+    of file: FileNumber, _ link: inout L
+  ) -> Progression {
+    let notification = reader.notification!
+    let text = reader.cursor.text
+    if outbox[text: text].isUntouched, isEarly(notification) {
+      outbox.touch(text)
+      postpone(notification, text)
+      return .goOn
+    }
+    while reader.cursor.recipient < UInt32(notification.tokens) {
+      let start = reader.notificationEnd
+      let digits =
+        start == 0
+        ? notification.firstToken
+        : notification.nextString(after: start, in: outbox.text(text))
+      if let token = DeviceToken(hex: outbox.text(text).extracting(digits)) {
+        if let progression = add(notification, text, token, nil, &link) { return progression }
+      }
+      reader.notificationEnd = digits.upperBound
+      reader.cursor.recipient += 1
+      if recorder.pending != nil { return .goOn }
+    }
+    return readLists(notification, text, of: file, &link)
+  }
+
+  /// Finds the place again at which the recipients of a notification were left.
+  private mutating func resumeRecipients() {
+    let text = reader.cursor.text
+    guard reader.notification == nil, let notification = notification(text) else { return }
+    reader.notification = notification
+    reader.notificationEnd = 0
+    var passed: UInt32 = 0
+    while passed < min(reader.cursor.recipient, UInt32(notification.tokens)) {
+      let start = reader.notificationEnd
+      reader.notificationEnd =
+        start == 0
+        ? notification.firstToken.upperBound
+        : notification.nextString(after: start, in: outbox.text(text)).upperBound
+      passed += 1
+    }
+    if notification.lists > reader.cursor.list { beginList(notification, text) }
+  }
+
+  /// Parses a text of the outbox again.
+  mutating func notification(_ text: UInt16) -> Notification? {
+    var reading = NotificationReader()
+    let result = reading.next(
+      in: outbox.text(text), isWhole: true, settings.rules, &reader.findings)
+    guard case .notification(let notification) = result else { return nil }
+    return notification
+  }
+
+  /// Ends the reading of a notification's recipients.
+  mutating func endRecipients() {
+    reader.cursor.waitsSince = nil
+    reader.rosterText = Outbox.none
+    outbox.endReading(reader.cursor.text)
+    reader.cursor.text = Outbox.none
+    reader.notification = nil
+  }
+
+  /// Adds a message to a recipient, and offers the message to the link if nothing waits before it.
   ///
-  /// - Parameter now: the reading, as far as it went.
-  @inline(never)
-  mutating func endReading(_ now: Reading, _ why: ReadingEnd) {
-    reader.release(now)
-    switch why {
-    case .putOff:
-      claims.remove(now.claim)
-      reader.roster.forget()
-      return
-    case .done: recordContent(of: now)
-    case .unreadable(let error): record(unreadable: now.claim, error)
-    case .noNotification:
-      recordGarbage(now)
-      recordContent(of: now)
-    case .changed:
-      claims.decide(now.claim, .changed)
-      reports.add(.fileChanged)
-    case .recipientsChanged:
-      claims.decide(now.claim, .changed)
-      reports.add(.recipientsChanged)
+  /// Returns nil if the next recipient may follow.
+  mutating func add<L: Link & ~Copyable>(
+    _ notification: Notification, _ text: UInt16, _ token: DeviceToken, _ language: LanguageTag?,
+    _ link: inout L
+  ) -> Progression? {
+    guard outbox.hasRoom else {
+      obstacle = obstacle ?? .windowFull
+      return .stop
     }
-    offeredEnd = nil
-    if now.isFirst {
-      claims.finish(now.claim)
-    } else if now.remaining > 0 {
-      claims.settled(now.claim, now.remaining)
+    let isReadAtOnce = isFirstPart && reader.cursor.recipient < UInt32(notification.tokens)
+    if reader.turn >= Reader.turnMax, !isReadAtOnce,
+      isOthersTurn || !link.isOpen || outbox.nextToSend != nil
+    {
+      return .stop
     }
-  }
-
-  private func recordContent(of now: Reading) {
-    guard now.isFirst, now.content.bytes > 0 else { return }
-    claims.recordContent(now.claim, FileContent(now.content), endsWithinText: now.isWithinText)
-  }
-
-  /// Interrupts the reading when the link's connection ends.
-  ///
-  /// Returned notifications are read first, from their own places.
-  mutating func interruptSending() {
-    if let reading = reader.reading, !reading.isDecided { interruptReading() }
-  }
-
-  /// Puts the present reading aside, behind the returned notifications.
-  @inline(never)
-  mutating func interruptReading() {
-    guard let now = reader.interrupt() else { return }
-    replacing.search = nil
-    offeredEnd = nil
-    guard now.isFirst else {
-      if now.remaining > 0 { returns.putBack(now.rest) }
-      return
-    }
-    if now.isAtStart {
-      // Nothing of the file was sent: a scan finds it again.
-      claims.remove(now.claim)
-      reader.roster.forget()
-      order.isScanWanted = true
-    } else {
-      reader.interrupted = now
-    }
+    reader.turn += 1
+    let rendition = Rendition(
+      notification, for: language, in: outbox.text(text), settings.rules)
+    let isFirst = outbox.nextToSend == nil
+    let isHigh = notification.isUrgent || notification.priority == 10
+    let message = outbox.add(
+      to: token, language, text: text, payloadBytes: rendition.bytes, in: isHigh ? .high : .low)
+    files[outbox[text: text].file].open += 1
+    if isFirst { _ = offer(message, notification, rendition, &link) }
+    return nil
   }
 }

@@ -1,124 +1,219 @@
-/// Writing records to `failed/`, and their consequences.
+/// Writing records to `failed/` and `later/`, reporting settlements, and what follows from both.
 extension Courier {
-  // MARK: - Records
+  /// What the agent does with the record of ``Step/record``.
+  public enum RecordTask {
+    /// Append ``failure()`` to the file ``recordedName()`` of `failed/`.
+    case failure
+    /// Do the same, and move the file ``stepName()`` from the directory to `failed/`.
+    case failureOfFile(Directory)
+    /// Create the file ``stepTarget()`` of `later/` with the text ``failure()``, whole or not at
+    /// all.
+    case postponed
+    /// Do the same; the text is a summary, which comes from no file.
+    case summary
+    /// Only report the ``settlement``.
+    case report
+    /// Only find out whether a failure of ``failureBytesMax`` bytes could be recorded.
+    case probe
+  }
+
+  /// Returns the step for the pending record.
+  mutating func recordStep() -> Step {
+    switch recorder.pending!.task {
+    case .postponed, .summary: target.set { later.appendFileName(to: &$0) }
+    case .failureOfFile(.taken):
+      name.set { files.appendTakenName(recorder.pending!.file!, to: &$0) }
+    case .failure, .failureOfFile, .report, .probe: break
+    }
+    return .record
+  }
+
+  /// What to do with the record.
+  public var recordTask: RecordTask { recorder.pending!.task }
+
+  /// Whether the record goes to `failed/`.
+  public var isFailure: Bool {
+    switch recordTask {
+    case .failure, .failureOfFile: true
+    case .postponed, .summary, .report, .probe: false
+    }
+  }
+
+  /// The line to record.
+  @_lifetime(borrow self)
+  public func failure() -> Span<UInt8> { recorder.text.bytes }
+
+  /// The name in `new/` of the file to which the record belongs, followed by a NUL.
+  @_lifetime(borrow self)
+  public func recordedName() -> Span<UInt8> { recorder.source.bytes() }
+
+  /// Appends the name in `taken/` of the file to which the record belongs, if the file was taken.
+  package func appendRecordedTakenName(to text: inout Text) {
+    if let file = recorder.pending?.file { files.appendTakenName(file, to: &text) }
+  }
+
+  /// The settlement to report, unless the record is a summary.
+  public var settlement: Settlement { recorder.pending!.settlement }
+
+  /// Whether the notification's sender waits for its settlement.
+  public var isSettlementAwaited: Bool {
+    recorder.pending?.file.map { files[$0].isAwaited } ?? SpoolName.isAwaited(recordedName())
+  }
+
+  /// Appends the name under which a postponed notification comes back.
+  public func appendPostponedName(to text: inout Text) {
+    LaterName(later.fileName.bytes)?.appendReleased(later.fileName.bytes, to: &text)
+  }
+
+  // MARK: - Refusals before sending
 
   /// Records a notification that was refused before it was sent.
   @inline(never)
-  mutating func record(_ finding: Finding, object: Range<Int>, of now: inout Reading) {
-    guard isShown(now.claim) else { return }
-    let isWhole = recorder.refuse(
-      finding, object, of: &now, in: reader.input, claims)
-    if !isWhole { claims.decide(now.claim, .movesToFailed) }
+  mutating func record(_ finding: Finding, object: Range<Int>, of file: FileNumber) {
+    guard isShown(file) else { return }
+    recorder.begin(file, files)
+    let isWhole = recorder.refuse(finding, object, in: &reader)
+    if !isWhole { files.decide(file, .movesToFailed) }
   }
 
   /// Records a problem with a recipients file that keeps a notification from a recipient.
   @inline(never)
   mutating func record(
-    _ problem: Roster.Problem, _ notification: Notification, of now: inout Reading
+    _ problem: Roster.Problem, _ notification: Notification, _ text: UInt16, of file: FileNumber
   ) {
-    now.beginning = .passed
-    guard isShown(now.claim) else { return }
-    let isWhole = recorder.refuse(
-      problem, in: reader.roster, notification, of: &now, in: reader.input,
-      claims)
-    if !isWhole { claims.decide(now.claim, .movesToFailed) }
-  }
-
-  /// Records a notification that was rejected.
-  @inline(never)
-  mutating func record(
-    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, of now: Reading
-  ) {
-    recorder.reject(
-      rejection, notification, token, language, of: now, in: reader.input, claims,
-      isSilent: settings.format == .simple,
-      isSpared: rejection.suppressesToken && accepted.spares(token.hash, at: time.now))
+    outbox.touch(text)
+    guard isShown(file) else { return }
+    recorder.begin(file, files)
+    let isWhole = recorder.refuse(problem, in: reader.roster, notification, text, outbox)
+    if !isWhole { files.decide(file, .movesToFailed) }
   }
 
   /// Records that a long part of a file holds no notification.
   @inline(never)
-  mutating func recordGarbage(_ now: Reading) {
-    recorder.refuseGarbage(
-      of: now.claim, from: max(now.objectEnd, now.passUntil), claims)
-    claims.decide(now.claim, .movesToFailed)
+  mutating func recordGarbage(_ file: FileNumber) {
+    recorder.begin(file, files)
+    recorder.refuseGarbage(from: reader.cursor.objectEnd)
+    files.decide(file, .movesToFailed)
+    finish(file)
   }
 
-  /// Records that a file cannot be read.
+  /// Records that a file in `taken/` cannot be read.
   @inline(never)
-  mutating func record(unreadable claim: ClaimNumber, _ error: Int32) {
-    recorder.refuseUnreadable(claim, error, claims)
-    claims.decide(claim, .stays)
+  mutating func recordUnreadable(_ file: FileNumber, _ error: Int32) {
+    recorder.begin(file, files)
+    recorder.refuseUnreadable(error, in: .taken)
+    finish(file)
+  }
+
+  /// Records that a file in `new/` cannot be read.
+  mutating func recordUnreadable(_ error: Int32) {
+    recorder.begin { name.append(to: &$0) }
+    recorder.refuseUnreadable(error, in: .new)
   }
 
   /// Whether to record one more refused notification of a file.
   ///
   /// The first one over the limit is replaced by a record that says so.
   @inline(never)
-  private mutating func isShown(_ claim: ClaimNumber) -> Bool {
-    let refusals = claims.recordRefusal(claim)
+  private mutating func isShown(_ file: FileNumber) -> Bool {
+    let refusals = files.recordRefusal(file)
     if refusals <= Recorder.refusalsMax { return true }
     if refusals == Recorder.refusalsMax + 1 {
-      recorder.refuseMore(of: claim, claims)
-      claims.decide(claim, .movesToFailed)
+      recorder.begin(file, files)
+      recorder.refuseMore()
+      files.decide(file, .movesToFailed)
     } else {
       counters.failedCheck += 1
     }
     return false
   }
 
+  // MARK: - Outcomes
+
+  /// Returns whether each settlement of a file is reported.
+  func reportsSettlements(of file: FileNumber) -> Bool {
+    settings.reportsSettlements || files[file].isAwaited
+  }
+
+  /// Records or reports what became of a message that the link had.
+  @inline(never)
+  mutating func recordDecided(_ message: MessageNumber) {
+    let entry = outbox[message]
+    let file = outbox[text: entry.text].file
+    outbox.move(message, to: .link)
+    guard case .rejected(let rejection) = entry.outcome, let notification = notification(entry.text)
+    else { return recorder.settle(entry.outcome, message, in: outbox, files) }
+    forgetSending(notification, entry)
+    guard !rejection.isGone else {
+      let wasKnown = suppression.isForbidden(entry.token.identity)
+      suppression.learnGone(
+        entry.token.identity, since: rejection.since, registered: notification.registered,
+        now: time.wallSeconds)
+      if !wasKnown, suppression.isForbidden(entry.token.identity) {
+        report(.tokenGone(entry.token.firstDigits), file)
+      }
+      return settle(message, entry.outcome)
+    }
+    recorder.begin(file, files)
+    recorder.reject(
+      rejection, notification, message, in: outbox,
+      isSpared: rejection.suppressesToken
+        && accepted.spares(entry.token.identity.hash, at: time.now))
+  }
+
   // MARK: - Results of steps
-
-  /// The line to record.
-  @_lifetime(borrow self)
-  public func failure() -> Span<UInt8> { recorder.text.bytes }
-
-  /// The name of the file to which the failure belongs.
-  @_lifetime(borrow self)
-  public func failureName() -> Span<UInt8> { claims.name(recorder.pending!.claim) }
-
-  /// Whether the agent must also move the file itself to `failed/`.
-  public var failureMovesFile: Bool { recorder.pending?.kind == .unreadable }
 
   /// Handles the result of writing the record.
   ///
-  /// If the record could not be written, its file stays in `new/`, and is tried again at a later
-  /// scan.
+  /// If the record could not be written, its file stays in `taken/` and is read again later.
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
-    guard let pending = recorder.takePending(), pending.kind != .settled else { return }
-    if pending.kind == .summary { return summarized(isRecorded) }
-    guard isRecorded else {
-      if pending.kind == .postponed { later.endCancelling() }
-      claims.decide(pending.claim, .unrecorded)
-      return
+    guard let pending = recorder.takePending() else { return }
+    defer { if let message = pending.message { settle(message) } }
+    switch pending.task {
+    case .report: return
+    case .summary: return summarized(isRecorded)
+    case .probe:
+      waiting.isTakenWanted = isRecorded
+      return troubles.probed(isRecorded, at: time.now)
+    default: break
     }
+    guard isRecorded else { return couldNotRecord(pending) }
+    troubles.recorded()
     recorder.isUnsynced = true
-    claims.recordUnsyncedRecord(pending.claim)
-    switch pending.kind {
+    if let file = pending.file { files[file].hasUnsyncedRecord = true }
+    switch pending.settlement.outcome {
     case .postponed:
       counters.postponed += 1
       later.written()
-    case .rejected, .settled, .summary: break
     case .limited:
       counters.limited += 1
       if let (token, topic) = pending.limited { limits.storms.count(token, topic) }
-    case .refused, .unreadable: counters.failedCheck += 1
+    case .refused: counters.failedCheck += 1
+    default: break
     }
+    if case .failureOfFile(.taken) = pending.task { files.decide(pending.file!, .isGone) }
     guard let token = pending.invalidToken else { return }
-    accepted.refuse(token.hash, at: time.now)
-    if pending.isSpared { return report(.tokenSpared(token.firstDigits), pending.claim) }
-    let wasKnown = suppression.isForbidden(token)
-    suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
-    if !wasKnown { report(.tokenInvalid(token.firstDigits), pending.claim) }
+    accepted.refuse(token.identity.hash, at: time.now)
+    let file = pending.file!
+    if pending.isSpared { return report(.tokenSpared(token.firstDigits), file) }
+    let wasKnown = suppression.isForbidden(token.identity)
+    suppression.learnInvalid(token.identity, registered: pending.registered, now: time.wallSeconds)
+    if !wasKnown { report(.tokenInvalid(token.firstDigits), file) }
+  }
+
+  private mutating func couldNotRecord(_ pending: Recorder.Pending) {
+    troubles.couldNotRecord(at: time.now, &reports)
+    guard let file = pending.file else { return waiting.putOff(at: time.now) }
+    files.couldNotRecord(file, at: pending.settlement.offset)
   }
 
   /// Reports an event about a token, with the name of the file.
   @inline(never)
-  mutating func report(_ report: Report, _ claim: ClaimNumber) {
+  mutating func report(_ report: Report, _ file: FileNumber) {
     if report.suppressesToken { counters.tokensSuppressed += 1 }
     reportedName.clear()
-    claims.appendName(claim, to: &reportedName)
+    files.appendName(file, to: &reportedName)
     reports.add(report)
   }
 
@@ -131,8 +226,9 @@ extension Courier {
   public mutating func synced(_ isSynced: Bool) {
     recorder.isUnsynced = false
     later.isUnsynced = false
-    claims.synced(isSynced)
-    guard !isSynced else { return }
+    files.synced(isSynced)
+    guard !isSynced else { return troubles.synced(&reports) }
+    troubles.couldNotRecord(at: time.now, &reports)
     later.endCancelling()
     suppression.forgetInvalidTokens()
   }

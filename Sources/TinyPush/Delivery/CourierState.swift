@@ -1,58 +1,56 @@
 /// The courier's state, for the agent to show.
 extension Courier {
-  /// Returns how many notifications the link has, or are to be read again.
-  public func inFlight<L: Link & ~Copyable>(_ link: borrowing L) -> Int {
-    link.notificationCount + returns.notifications
-  }
+  /// The number of notifications that were read and are not settled.
+  public var inFlight: Int { outbox.count }
 
-  /// The number of known files in `new/` that are not finished.
+  /// The number of known files in `new/` and `taken/` that are not finished.
   ///
   /// There may be more unless ``areFilesKnown``.
-  public var files: Int { claims.count + order.backlog.count }
+  public var filesUnderWay: Int { files.count + waiting.new.count + waiting.taken.count }
+
+  /// The number of known files in `taken/`.
+  public var filesUnderTaken: Int { files.count + waiting.taken.count }
 
   /// The number of known files in `later/`.
   public var laterFiles: Int { later.names.count }
 
-  /// Whether a scan has found all files of `new/`.
-  public var areFilesKnown: Bool { order.isKnown }
+  /// Whether a scan has found all files of `new/` and `taken/`.
+  public var areFilesKnown: Bool { waiting.areKnown }
 
   /// Whether `new/` could not be read at the last scan.
-  public var isScanBroken: Bool { order.isBroken }
+  public var isScanBroken: Bool { waiting.isBroken }
 
   /// Whether everything is settled and no file waits.
-  public var isIdle: Bool { claims.isEmpty && order.backlog.isEmpty }
+  public var isIdle: Bool {
+    files.isEmpty && waiting.new.isEmpty && waiting.taken.isEmpty && reader.file == nil
+  }
 
-  /// The number of bytes that were read of files in `new/`.
+  /// The number of bytes that were read of files.
   public var bytesRead: UInt64 { reader.bytesRead }
 
   /// Whether there are files that the disk refuses to change.
-  public var isHolding: Bool { !stuck.isEmpty }
+  public var isHolding: Bool { !troubles.isEmpty }
 
-  /// Why files are held in `new/`, for the status page.
+  /// Why files stay, for the status page.
   ///
-  /// 1: they cannot be removed; 2: their failures cannot be recorded.
-  package var heldFlags: UInt32 { stuck.flags }
+  /// 1: they cannot be removed; 2: their failures cannot be recorded; 4: they cannot be taken.
+  package var heldFlags: UInt32 { troubles.flags }
 
-  /// Returns the identity that the file of a stretch had when it was opened.
-  public func file(of stretch: Stretch) -> FileIdentity { claims[stretch.place.claim].identity }
-
-  /// Calls `body` for each stretch in flight, with its file's inode and progress.
-  ///
-  /// A file may come several times.
-  public func forEachFileInFlight<L: Link & ~Copyable>(
-    _ link: borrowing L, _ body: (UInt64, FileProgress) -> Void
-  ) {
-    link.forEachStretch { stretch in
-      let claim = claims[stretch.place.claim]
-      body(claim.identity.inode, claim.isRead ? .sent : .beingSent)
-    }
-    func goesAgain(_ stretch: Stretch) { body(file(of: stretch).inode, .goesAgain) }
-    returns.forEach(goesAgain)
+  /// Returns when the file of a message came into `new/`, in UNIX nanoseconds.
+  public func arrivalNs(of message: MessageNumber) -> Int64 {
+    files[outbox[text: outbox[message].text].file].arrivalNs
   }
 
-  /// Returns how many stretches are in flight.
-  public func stretchesInFlight<L: Link & ~Copyable>(_ link: borrowing L) -> Int {
-    link.stretchCount + returns.count
+  /// Whether the file with this name in `taken/` is worked on.
+  public func isUnderWay(_ name: Span<UInt8>) -> Bool { files.contains(name) }
+
+  /// Calls `body` with each file under way: when the file came, in UNIX nanoseconds, and how far it
+  /// is sent.
+  ///
+  /// A file may come several times; the first call counts.
+  public func forEachFileUnderWay(_ body: (Int64, FileProgress) -> Void) {
+    outbox.forEachFileToSendAgain { body(files[$0].arrivalNs, .goesAgain) }
+    files.forEach { body(files[$0].arrivalNs, files[$0].isRead ? .sent : .beingSent) }
   }
 
   /// The size of the largest ``failure()``.
@@ -64,7 +62,6 @@ extension Courier {
   public mutating func giveBackMemory(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     precondition(isIdle)
     reader.roster.forget()
-    replacing.survey.forget()
     forEachBuffer { body($0) }
   }
 
@@ -72,11 +69,11 @@ extension Courier {
   package func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     body(reader.input.bytes)
     body(recorder.text.memory)
-    returns.forEachBuffer(body)
-    claims.forEachBuffer(body)
+    outbox.forEachBuffer(body)
+    files.forEachBuffer(body)
     reader.roster.forEachBuffer(body)
-    order.backlog.forEachBuffer(body)
-    replacing.survey.forEachBuffer(body)
+    waiting.new.forEachBuffer(body)
+    waiting.taken.forEachBuffer(body)
   }
 
   /// Returns the next event for the log.

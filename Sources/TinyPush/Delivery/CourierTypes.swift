@@ -1,8 +1,6 @@
 extension Courier {
   /// The settings of the courier and the links.
   public struct Settings {
-    /// The format of a binary frame.
-    public var format = FrameFormat.items
     /// The rules for notifications.
     public var rules = Rules()
     /// The most requests that wait for an answer at the same time.
@@ -19,12 +17,6 @@ extension Courier {
     public var ttl: UInt32 = 86_400
     /// The longest that a batch waits for the acknowledgement of the bytes before it.
     public var linger = Duration.milliseconds(20)
-    /// How long no refusal must come before a notification counts as delivered.
-    public var settle = Duration.seconds(10)
-    /// When a barrier is sent.
-    public var confirm = Confirm.drain
-    /// The shortest time between two barriers in normal operation.
-    public var barrierInterval = Duration.seconds(60)
     /// What happens to notifications that may or may not have arrived.
     public var uncertain = Uncertain.resend
     /// The time between two scans of `new/`.
@@ -44,28 +36,6 @@ extension Courier {
 
     /// Creates the default settings.
     public init() {}
-
-    /// How long a stop waits for the outcomes of sent notifications.
-    ///
-    /// Service managers allow half a minute.
-    public var stopPatience: Duration {
-      let longest = Duration.seconds(20)
-      if rules.service == .binary { return settle }
-      return answerTimeout < longest ? answerTimeout : longest
-    }
-  }
-
-  /// When a barrier is sent.
-  ///
-  /// A barrier is a frame that the gateway must refuse. Its answer proves that everything before it
-  /// arrived.
-  public enum Confirm: UInt8 {
-    /// At the end of `--once`, and at a stop.
-    case drain
-    /// Also when the window fills or a burst ends.
-    case barrier
-    /// Never: only time settles.
-    case settle
   }
 
   /// What a device does with a notification that arrives twice.
@@ -92,43 +62,37 @@ extension Courier {
     case goesAgain
   }
 
+  /// A directory of the spool.
+  public enum Directory {
+    /// Files that other programs put there.
+    case new
+    /// Files that the agent has taken.
+    case taken
+    /// Notifications that wait for their time.
+    case later
+  }
+
   /// A step that the courier asks of the agent.
   ///
-  /// The agent does the step, and then calls the named function with the result.
+  /// The agent does the step, and then calls the named function with the result. ``stepName()`` is
+  /// the name of the file.
   public enum Step {
-    /// Scan `new/`.
+    /// Scan a directory.
     ///
-    /// Call ``offer(_:inode:cameWhole:)`` for each name; after an error, ``couldNotScan()``.
-    case scan
-    /// Open the file ``fileName()``, and read from ``readOffset`` into ``inputRoom``.
+    /// Call ``offer(_:in:)`` for each name, and then ``scanned(_:isComplete:)``.
+    case scan(Directory)
+    /// Read a file on, from ``readOffset`` into ``readRoom``.
     ///
-    /// Then call ``opened(_:bytes:isWhole:lastByte:delivered:birth:)`` or ``couldNotOpen(_:)``.
-    case open
-    /// Read on in the open file, from ``readOffset`` into ``inputRoom``.
+    /// A file in `new/` is moved to `taken/` first, unless it cannot be read. Then call
+    /// ``read(_:)``.
+    case read(Directory)
+    /// Read the recipients file on, from ``recipientsOffset`` into ``recipientsRoom``.
     ///
-    /// Then call ``filled(bytes:isWhole:)``.
-    case read
-    /// Open the recipients file ``recipientsName()`` and read a part of it.
-    ///
-    /// Read from ``recipientsOffset`` into ``recipientsRoom``. Then call
-    /// ``readRecipients(_:bytes:isWhole:)`` or ``couldNotReadRecipients(_:)``.
+    /// Then call ``readRecipients(_:)``.
     case readRecipients
-    /// Open the file ``surveyName()`` to search it for collapse IDs, and read a part of it.
+    /// Write the ``record``, or report it.
     ///
-    /// Read from ``surveyOffset`` into ``surveyRoom``. Then call ``surveyed(_:bytes:isWhole:)`` or
-    /// ``couldNotSurvey()``.
-    case survey
-    /// Find out whether ``verifiedName()`` is still the file ``verifiedIdentity``.
-    ///
-    /// Then call ``verified(_:)``.
-    case verify
-    /// Close the open file, and call ``closed()``.
-    case close
-    /// Write a record, or report a ``settlement``.
-    ///
-    /// If there is one (``hasFailure``), append the line ``failure()`` to the file of the same name
-    /// in `failed/`. If the record ``isPostponing``, create the file ``laterFileName()`` in
-    /// `later/` instead, whole or not at all. Then call ``recorded(_:)``.
+    /// Then call ``recorded(_:)``.
     case record
     /// Merge ``forEachLearned(isKeepable:_:)`` into the suppression list.
     ///
@@ -138,31 +102,18 @@ extension Courier {
     ///
     /// Then call ``synced(_:)``.
     case sync
-    /// Scan `later/`.
+    /// Move a file of `later/` to `taken/`, under the name ``stepTarget()``.
     ///
-    /// Call ``offerLater(_:)`` for each name; after an error, ``couldNotScanLater()``.
-    case scanLater
-    /// Move ``dueName()`` from `later/` to `new/`.
-    ///
-    /// The new name is that of ``appendReleasedName(to:)``. Then call ``released()`` or
-    /// ``couldNotRelease(isGone:)``.
+    /// Then call ``released(_:)``.
     case release
-    /// Remove each file of `later/` that ``isReplaced(_:)``.
+    /// Remove a settled file from `taken/`.
     ///
-    /// Then call ``cancelled(_:)``.
-    case cancel
-    /// Find out whether failures can be recorded again.
-    ///
-    /// Then call ``probed(_:)``.
-    case probe
-    /// Remove the settled file ``settledName()``, if it is still ``settledIdentity``.
-    ///
-    /// If it ``isSettledSetAside``, move it to `failed/` instead. Then call ``removed(_:)``.
+    /// With ``isSettledSetAside``, move it to `failed/` instead. Then call ``removed(_:)``.
     case remove
-    /// Replace the kept progress by ``progressToKeep``, and sync it; nil: remove it.
+    /// Rename a file in `taken/` to ``stepTarget()``, which says how far it is settled.
     ///
-    /// Then call ``keptProgress(_:)``.
-    case keepProgress
+    /// Then call ``renamed(_:)``.
+    case rename
     /// Connect.
     ///
     /// Then call the link's `connected()` or `disconnected(at:byPeer:)`.
@@ -196,4 +147,70 @@ extension Courier {
     /// End: everything is done.
     case finish
   }
+
+  /// The result of reading a file.
+  public enum ReadResult {
+    /// Bytes were put into the room; `isWhole`: they end the file.
+    case text(bytes: Int, isWhole: Bool, FileFacts)
+    case failed(OpenFailure)
+  }
+
+  /// The result of reading a recipients file.
+  public enum RecipientsResult {
+    /// Bytes were put into the room; `isWhole`: they end the file.
+    case text(bytes: Int, isWhole: Bool, FileIdentity)
+    case failed(OpenFailure)
+  }
+
+  /// What the agent knows of a file that it reads.
+  public struct FileFacts {
+    /// When the file came into `new/`, in UNIX nanoseconds, as its name in `taken/` says.
+    public var arrivalNs: Int64
+    /// When something was last written to the file, in UNIX nanoseconds.
+    public var modifiedNs: Int64
+    /// The size in bytes.
+    public var size: Int64
+    /// Whether a program may still have the file open for writing.
+    public var mayGrow: Bool
+
+    /// Makes facts.
+    public init(arrivalNs: Int64, modifiedNs: Int64, size: Int64, mayGrow: Bool) {
+      self.arrivalNs = arrivalNs
+      self.modifiedNs = modifiedNs
+      self.size = size
+      self.mayGrow = mayGrow
+    }
+  }
+
+  /// The result of removing a settled file.
+  public enum RemovalResult {
+    case removed
+    /// The file is larger than what was read: it stays, and the rest is delivered.
+    case grown
+    case failed
+  }
+
+  /// The result of moving a file from `later/` to `taken/`.
+  public enum ReleaseResult {
+    case released
+    /// The file was removed, or was damaged by a power cut and is in its source as well.
+    case isGone
+    case failed
+  }
+}
+
+/// The reason why a file could not be read.
+public enum OpenFailure: Error {
+  /// The file no longer exists.
+  case vanished
+  /// The name belongs to a directory, link, device or pipe, which the agent does not read.
+  case notRegular
+  /// The file exists and cannot be read: the errno, and the last status change in UNIX nanoseconds.
+  case unreadable(Int32, changeTimeNs: Int64 = 0)
+  /// A program holds a lease on the file, or has it open for writing; a later attempt may succeed.
+  case busy
+  /// The machine is short of a resource, so that no file can be opened.
+  case shortage
+  /// The file cannot be moved to `taken/`: the errno.
+  case notTaken(Int32)
 }

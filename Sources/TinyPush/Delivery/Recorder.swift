@@ -3,27 +3,13 @@
 /// A failure is a ``FailedLine`` in the file of `failed/` that has the name of the notification's
 /// file. A notification for a later time is written to `later/` in the same way.
 struct Recorder: ~Copyable {
-  enum Kind {
-    /// The service rejected a notification, or connections die when it is sent.
-    case rejected
-    /// A notification was refused before it was sent.
-    case refused
-    /// A file cannot be read, and is itself moved to `failed/`.
-    case unreadable
-    /// A notification waits for its time; this is no failure.
-    case postponed
-    /// A notification was settled, which is only reported.
-    case settled
-    /// An alert is over a limit.
-    case limited
-    /// A summary of alerts over a limit, which belongs to no file; this is no failure.
-    case summary
-  }
-
   /// The properties of the record besides its ``text``.
   struct Pending {
-    var claim: ClaimNumber
-    var kind: Kind
+    var task: Courier.RecordTask
+    /// The file that it belongs to; nil: a file in `new/`, or none.
+    var file: FileNumber?
+    /// The message that is settled with it.
+    var message: MessageNumber?
     var settlement: Settlement
     /// A token to suppress once the record is written.
     var invalidToken: DeviceToken?
@@ -37,6 +23,9 @@ struct Recorder: ~Copyable {
 
   var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var pending: Pending?
+  /// The name in `new/` of the file that the record belongs to.
+  var source = PathName()
+  private(set) var file: FileNumber?
   /// Whether a power cut might lose records.
   var isUnsynced = false
 
@@ -50,110 +39,142 @@ struct Recorder: ~Copyable {
 
   init() {}
 
+  /// Begins a record about a file.
+  mutating func begin(_ file: FileNumber, _ files: borrowing TakenFiles) {
+    self.file = file
+    source.set { files.appendName(file, to: &$0) }
+  }
+
+  /// Begins a record about a file in `new/`.
+  mutating func begin(_ write: (inout Text) -> Void) {
+    file = nil
+    source.set(write)
+  }
+
   /// Returns the pending record, which was written or could not be.
   mutating func takePending() -> Pending? {
     defer { pending = nil }
     return pending
   }
 
+  /// Prepares to find out whether a failure can be recorded.
+  mutating func probe() {
+    pending = Pending(task: .probe, settlement: Settlement(outcome: .postponed))
+  }
+
   // MARK: - Records
 
   /// Prepares the record of a notification that waits for its time.
   mutating func postpone(
-    _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>
+    _ number: UInt16, in outbox: borrowing Outbox, _ files: borrowing TakenFiles
   ) {
+    begin(outbox[text: number].file, files)
     text.clear()
-    text.append(bytes: now.text(in: input).extracting(notification.object))
+    text.append(bytes: outbox.text(number))
     text.putInOneLine(from: 0)
     text.append("\n")
-    let offset = now.inputOffset + Int64(notification.object.lowerBound)
     pending = Pending(
-      claim: now.claim, kind: .postponed,
-      settlement: Settlement(outcome: .postponed, offset: offset))
+      task: .postponed, file: file,
+      settlement: Settlement(.postponed, of: outbox[text: number]))
   }
 
-  /// Prepares the report of a settled notification that needs no record.
+  /// Prepares the report of a settled message that needs no record.
   mutating func settle(
-    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
-    of now: inout Reading, in input: borrowing FixedBuffer<UInt8>
+    _ outcome: Settlement.Outcome, _ message: MessageNumber, in outbox: borrowing Outbox,
+    _ files: borrowing TakenFiles
   ) {
+    let entry = outbox[message]
+    begin(outbox[text: entry.text].file, files)
     text.clear()
-    let start = notification.object.lowerBound
-    var settlement = Settlement(
-      outcome: outcome, token: token, offset: now.inputOffset + Int64(start))
-    if now.isFirst {
-      now.lines.count(upTo: start, in: now.text(in: input))
-      settlement.line = now.lines.lines + 1
-    }
-    pending = Pending(claim: now.claim, kind: .settled, settlement: settlement)
+    pending = Pending(
+      task: .report, file: file, message: message,
+      settlement: Settlement(outcome, of: outbox[text: entry.text], to: entry.token))
+  }
+
+  /// Prepares the report of a settled notification.
+  mutating func settle(
+    _ outcome: Settlement.Outcome, _ number: UInt16, in outbox: borrowing Outbox,
+    _ files: borrowing TakenFiles
+  ) {
+    begin(outbox[text: number].file, files)
+    text.clear()
+    pending = Pending(
+      task: .report, file: file, settlement: Settlement(outcome, of: outbox[text: number]))
   }
 
   /// Prepares the record of a notification that was refused before it was sent.
   ///
   /// Returns whether the record shows all of it.
   mutating func refuse(
-    _ finding: Finding, _ object: Range<Int>, of now: inout Reading,
-    in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
+    _ finding: Finding, _ object: Range<Int>, in reader: inout Reader
   ) -> Bool {
-    let input = now.text(in: input)
+    let place = min(finding.offset, reader.count)
+    reader.countLines(upTo: place)
+    let input = reader.text()
     var reason = Text(capacity: 512)
     finding.describe(in: &reason)
     var code = Text(capacity: 64)
     finding.appendCode(to: &code)
-    FailedLine.begin(reason, code, file: claims.name(now.claim), to: &text)
-    appendPlace(finding.offset, of: &now, in: input)
+    Self.begin(reason, code, source, &text)
+    let offset = reader.cursor.offset + Int64(finding.offset)
+    FailedLine.append("offset", offset, to: &text)
+    FailedLine.append("line", reader.cursor.lines.lines + 1, to: &text)
+    FailedLine.append("column", reader.cursor.lines.characters + 1, to: &text)
     var isWhole = true
     switch finding.reason {
     case .json, .notAnObject, .objectTooLarge:
       let end = min(object.upperBound, object.lowerBound + Self.excerptBytesMax)
-      let goesOn = object.upperBound == now.inputBytes && !now.isWhole
+      let goesOn = object.upperBound == reader.count && !reader.isWhole
       isWhole = end == object.upperBound && !goesOn
       FailedLine.end(text: input.extracting(object.lowerBound..<end), &text)
     default: FailedLine.end(object: input.extracting(object), &text)
     }
+    let start = reader.cursor.offset + Int64(object.lowerBound)
     pending = Pending(
-      claim: now.claim, kind: .refused,
-      settlement: Settlement(outcome: .refused, line: now.lines.lines + 1))
+      task: .failure, file: file,
+      settlement: Settlement(
+        outcome: .refused, offset: start, line: reader.cursor.lines.lines + 1))
     return isWhole
   }
 
   /// Prepares the record that replaces all further ones of a file.
-  mutating func refuseMore(of claim: ClaimNumber, _ claims: borrowing Claims) {
+  mutating func refuseMore() {
     var reason = Text(capacity: 256)
     reason.append("more than ")
     reason.append(Self.refusalsMax)
     reason.append(
       " problems in this file: the whole file is kept here as NAME.original; tinypush check lists them all"
     )
-    begin(reason, "too-many", claim, claims)
+    begin(reason, "too-many")
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
+    pending = Pending(task: .failure, file: file, settlement: Settlement(outcome: .refused))
   }
 
   /// Prepares the record of a long part of a file, from `offset` on, without a notification.
-  mutating func refuseGarbage(of claim: ClaimNumber, from offset: Int64, _ claims: borrowing Claims)
-  {
+  mutating func refuseGarbage(from offset: Int64) {
     var reason = Text(capacity: 256)
     reason.append(
       "no notification was found in 1 MB of the file, so the rest was not read: the whole file is kept here as NAME.original"
     )
-    begin(reason, "no-notification", claim, claims)
+    begin(reason, "no-notification")
     FailedLine.append("offset", offset, to: &text)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
+    pending = Pending(
+      task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
   }
 
   /// Prepares the record of a file that cannot be read.
   ///
   /// The agent moves the file to `failed/`, next to the record.
-  mutating func refuseUnreadable(_ claim: ClaimNumber, _ error: Int32, _ claims: borrowing Claims) {
+  mutating func refuseUnreadable(_ error: Int32, in directory: Courier.Directory) {
     var reason = Text(capacity: 128)
     reason.append("the file cannot be read (errno ")
     reason.append(error)
     reason.append("): make it readable for the agent's user, and move it back to new/")
-    begin(reason, "unreadable", claim, claims)
+    begin(reason, "unreadable")
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(outcome: .refused))
+    pending = Pending(
+      task: .failureOfFile(directory), file: file, settlement: Settlement(outcome: .refused))
   }
 
   /// Prepares the record of a notification that was sent and is not sent again.
@@ -161,42 +182,36 @@ struct Recorder: ~Copyable {
   /// The service rejected it, or connections die when it is sent.
   ///
   /// - Parameters:
-  ///   - language: the language of the recipient, in which the record shows the notification.
-  ///   - isSilent: whether the service never names what it rejects.
   ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
-    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
-    _ claims: borrowing Claims, isSilent: Bool, isSpared: Bool
+    _ rejection: Rejection, _ notification: Notification, _ message: MessageNumber,
+    in outbox: borrowing Outbox, isSpared: Bool
   ) {
-    var reason = Text(capacity: 512)
+    let entry = outbox[message]
+    let source = outbox[text: entry.text]
+    var reason = Text(capacity: 1024)
     if rejection.reason == .endsConnections {
       reason.append(
         "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: "
       )
-      reason.append(
-        isSilent
-          ? "most likely its token is invalid (format 0 has no error responses)"
-          : rejection.advice)
+      reason.append(rejection.advice)
     } else {
       reason.append("the gateway refused it: ")
       reason.append(rejection.text)
       reason.append("; ")
       reason.append(rejection.advice)
-      Self.appendSuppression(of: token, rejection, isSpared: isSpared, &reason)
+      Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)
     }
-    begin(reason, rejection.text, now.claim, claims)
+    begin(reason, rejection.text)
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
-    FailedLine.append(
-      "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
-    FailedLine.end(notification, of: now.text(in: input), for: token, language, &text)
+    FailedLine.append("offset", source.offset, to: &text)
+    FailedLine.end(
+      notification, of: outbox.text(entry.text), for: entry.token, entry.language, &text)
     pending = Pending(
-      claim: now.claim, kind: .rejected,
-      settlement: Settlement(
-        outcome: .rejected(rejection), token: token,
-        offset: now.inputOffset + Int64(notification.object.lowerBound)))
+      task: .failure, file: file, message: message,
+      settlement: Settlement(.rejected(rejection), of: source, to: entry.token))
     if rejection.suppressesToken {
-      pending?.invalidToken = token
+      pending?.invalidToken = entry.token
       pending?.registered = notification.registered
       pending?.isSpared = isSpared
     }
@@ -212,7 +227,7 @@ struct Recorder: ~Copyable {
         "; the token was accepted before, and is not suppressed until the gateway refuses it again")
     }
     reason.append(". Nothing more is sent to it: correct this, then run tinypush token register ")
-    reason.append(hex: token.bytes.span)
+    reason.append(hex: token.bytes)
   }
 
   /// Prepares the record of a problem with a recipients file.
@@ -221,12 +236,11 @@ struct Recorder: ~Copyable {
   /// the notification.
   mutating func refuse(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ notification: Notification,
-    of now: inout Reading, in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
+    _ number: UInt16, _ outbox: borrowing Outbox
   ) -> Bool {
-    let input = now.text(in: input)
     var reason = Text(capacity: 512)
     let code = Self.describe(problem, in: roster, &reason)
-    begin(reason, code, now.claim, claims)
+    begin(reason, code)
     FailedLine.append(list: roster.name(), to: &text)
     var list: Span<UInt8>? = roster.name()
     if case .line = problem {
@@ -235,17 +249,18 @@ struct Recorder: ~Copyable {
       // So the record names no recipient.
       list = nil
     }
-    appendPlace(notification.object.lowerBound, of: &now, in: input)
+    let entry = outbox[text: number]
+    FailedLine.append("offset", entry.offset, to: &text)
+    FailedLine.append("line", entry.lineNumber, to: &text)
     // A long notification would be repeated in the record of each wrong line.
     let isWhole = notification.object.count <= Self.excerptBytesMax
     if isWhole {
-      FailedLine.end(notification, of: input, forList: list, &text)
+      FailedLine.end(notification, of: outbox.text(number), forList: list, &text)
     } else {
       FailedLine.end(&text)
     }
     pending = Pending(
-      claim: now.claim, kind: .refused,
-      settlement: Settlement(outcome: .refused, line: now.lines.lines + 1))
+      task: .failure, file: file, settlement: Settlement(.refused, of: entry))
     return isWhole
   }
 
@@ -269,10 +284,12 @@ struct Recorder: ~Copyable {
     case .unreadable(.vanished):
       reason.append(" does not exist: create it, with one device token per line")
       return "list-missing"
-    case .unreadable(.unreadable(let error)):
+    case .unreadable(.unreadable(let error, _)):
       reason.append(" cannot be read (errno ")
       reason.append(error)
       reason.append("): make it readable for the agent's user")
+    case .unreadable(.busy):
+      reason.append(" cannot be read, since a program holds a lease on the file: end that program")
     case .unreadable: reason.append(" is not a regular file: replace it by one")
     }
     return "list-unreadable"
@@ -280,21 +297,16 @@ struct Recorder: ~Copyable {
 
   // MARK: - Text
 
-  mutating func begin(
-    _ reason: borrowing Text, _ words: StaticString, _ claim: ClaimNumber,
-    _ claims: borrowing Claims
-  ) {
+  mutating func begin(_ reason: borrowing Text, _ words: StaticString) {
     var code = Text(capacity: 64)
     code.append(words)
-    FailedLine.begin(reason, code, file: claims.name(claim), to: &text)
+    Self.begin(reason, code, source, &text)
   }
 
-  private mutating func appendPlace(
-    _ offset: Int, of now: inout Reading, in input: Span<UInt8>
+  private static func begin(
+    _ reason: borrowing Text, _ code: borrowing Text, _ source: borrowing PathName,
+    _ text: inout Text
   ) {
-    now.lines.count(upTo: min(offset, now.inputBytes), in: input)
-    FailedLine.append("offset", now.inputOffset + Int64(offset), to: &text)
-    FailedLine.append("line", now.lines.lines + 1, to: &text)
-    FailedLine.append("column", now.lines.characters + 1, to: &text)
+    FailedLine.begin(reason, code, file: source.bytes(), to: &text)
   }
 }

@@ -1,32 +1,31 @@
 /// Records of alerts over a limit.
 extension Recorder {
-  /// Prepares the record of a notification to one token that waits until a limit has room.
+  /// Prepares the record of a message that waits until a limit has room.
   ///
   /// - Parameter expiration: replaces its `ttl`; nil: the `ttl` stays.
   mutating func postpone(
-    _ notification: Notification, for token: DeviceToken, _ language: LanguageTag?,
-    expiration: UInt32?, of now: Reading, in input: borrowing FixedBuffer<UInt8>
+    _ notification: Notification, _ message: MessageNumber, expiration: UInt32?,
+    in outbox: borrowing Outbox
   ) {
+    let entry = outbox[message]
     text.clear()
     text.append("{")
     FailedLine.appendAddressed(
-      notification, of: now.text(in: input), for: token, language, expiration: expiration, &text)
+      notification, of: outbox.text(entry.text), for: entry.token, entry.language,
+      expiration: expiration, &text)
     pending = Pending(
-      claim: now.claim, kind: .postponed,
-      settlement: Settlement(
-        outcome: .postponed, token: token,
-        offset: now.inputOffset + Int64(notification.object.lowerBound)))
+      task: .postponed, file: file, message: message,
+      settlement: Settlement(.postponed, of: outbox[text: entry.text], to: entry.token))
   }
 
   /// Prepares the record of an alert to one token that is over a limit.
   ///
   /// - Parameter topic: the number of its topic; nil: no summary counts it.
   mutating func limit(
-    _ refusal: Limits.Refusal, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, topic: UInt8?, of now: Reading,
-    in input: borrowing FixedBuffer<UInt8>,
-    _ claims: borrowing Claims
+    _ refusal: Limits.Refusal, _ notification: Notification, _ message: MessageNumber,
+    topic: UInt8?, in outbox: borrowing Outbox
   ) {
+    let entry = outbox[message]
     var reason = Text(capacity: 512)
     reason.append(refusal.isOverall ? "limit-all allows " : "limit allows ")
     refusal.limit.append(to: &reason)
@@ -34,17 +33,15 @@ extension Recorder {
     reason.append(
       ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
     )
-    reason.append(bytes: claims.name(now.claim))
-    begin(reason, "limited", now.claim, claims)
-    FailedLine.append(
-      "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
-    FailedLine.end(notification, of: now.text(in: input), for: token, language, &text)
+    reason.append(bytes: source.bytes())
+    begin(reason, "limited")
+    FailedLine.append("offset", outbox[text: entry.text].offset, to: &text)
+    FailedLine.end(
+      notification, of: outbox.text(entry.text), for: entry.token, entry.language, &text)
     pending = Pending(
-      claim: now.claim, kind: .limited,
-      settlement: Settlement(
-        outcome: .limited, token: token,
-        offset: now.inputOffset + Int64(notification.object.lowerBound)))
-    if let topic { pending?.limited = (token, topic) }
+      task: .failure, file: file, message: message,
+      settlement: Settlement(.limited, of: outbox[text: entry.text], to: entry.token))
+    if let topic { pending?.limited = (entry.token, topic) }
   }
 
   /// Prepares a summary of the alerts to a token that a limit kept back.
@@ -57,7 +54,7 @@ extension Recorder {
       to: &alert)
     text.clear()
     text.beginObject()
-    text.member("token", hex: storm.token.bytes.span)
+    text.member("token", hex: storm.token.bytes)
     // No limit applies to an urgent notification.
     text.member("urgent", bool: true)
     if storms.topic(storm.topic).count > 0 {
@@ -72,7 +69,6 @@ extension Recorder {
     text.endObject()
     text.endLine()
     pending = Pending(
-      claim: ClaimNumber(0), kind: .summary,
-      settlement: Settlement(outcome: .postponed, token: storm.token))
+      task: .summary, settlement: Settlement(outcome: .postponed, token: storm.token))
   }
 }

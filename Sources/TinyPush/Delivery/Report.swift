@@ -30,8 +30,12 @@ public enum Report {
   case lateAnswer(Rejection, identifier: UInt32)
   /// The service is in trouble or overloaded; notifications that it did not take are sent again.
   case troubled(Rejection)
+  /// The service refuses a notification for a reason that may concern all others.
+  case refusedOnce(Rejection)
   /// The service refuses the configuration; nothing is sent until that is fixed.
   case configurationRefused(Rejection)
+  /// The service gave an answer that is not documented: its status and the start of its text.
+  case unknownAnswer(status: UInt16, UnknownText)
   /// The service closed a request with an HTTP/2 error and without an answer.
   case closed(error: UInt32)
   /// Requests had no answer in time; the value is their number.
@@ -44,21 +48,23 @@ public enum Report {
   case stormBegan(RateLimit, isOverall: Bool, UInt32)
   /// The summary of a storm is in the spool: the number of its alerts, and the token's first digits.
   case summarized(alerts: UInt32, UInt32)
-  /// Another program removed or replaced a file under way.
+  /// Another program removed a file under way from `taken/`.
   case fileChanged
-  /// A recipients file changed while it was in use; its notifications go to everybody again.
-  case recipientsChanged
   /// `new/` cannot be read.
   case notScanned
   /// `new/` can be read again.
   case scannable
-  /// A notification that is due cannot be moved from `later/` to `new/`.
+  /// A notification that is due cannot be moved from `later/` to `taken/`.
   case notReleased
   /// Delivered files cannot be removed.
   case notRemoved
   /// Delivered files can be removed again.
   case removable
-  /// Failures cannot be written, so their files stay in `new/`.
+  /// Files in `new/` cannot be moved to `taken/`: the errno.
+  case notTaken(Int32)
+  /// Files can be moved to `taken/` again.
+  case taken
+  /// Failures cannot be written, so their files stay in `taken/`.
   case notRecorded
   /// Failures can be written again.
   case recordable
@@ -77,6 +83,9 @@ extension Report {
 /// The events that the agent has not logged yet.
 ///
 /// If there are too many, the newest are dropped: they only inform.
+/// The start of an answer that is not documented; zeros follow a shorter one.
+public typealias UnknownText = InlineArray<24, UInt8>
+
 package struct Reports {
   private var queue: InlineArray<16, Report> = .init(repeating: .narrowed)
   private var count = 0

@@ -1,10 +1,13 @@
 /// The recipients file that is being read: a part of its text, and the next line.
 struct Roster: ~Copyable {
-  /// The notification, by its file and place, and the index of its recipients file.
-  struct Owner: Equatable {
-    var claim: ClaimNumber
-    var offset: Int64
-    var list: Int
+  /// Where reading goes on in a recipients file.
+  struct Place: BitwiseCopyable {
+    /// The offset of the next line, its number from 1 on, and whether a line before it had an entry.
+    var offset: Int64 = 0
+    var line: Int64 = 1
+    var isEmpty = true
+    /// The file that was read; nil: nothing was read.
+    var identity: FileIdentity?
   }
 
   /// The next entry of the file.
@@ -27,7 +30,8 @@ struct Roster: ~Copyable {
   private let buffer = FixedBuffer<UInt8>(capacity: bytesMax)
   private let nameBuffer = FixedBuffer<UInt8>(capacity: Envelope.listNameBytesMax + 1)
   private var nameBytes = 0
-  private(set) var owner: Owner?
+  /// The file that the text in the buffer comes from; nil: nothing was read.
+  private var identity: FileIdentity?
   /// Where the buffer begins in the file, how much it holds, and whether it ends the file.
   private var offset: Int64 = 0
   private var bytes = 0
@@ -39,17 +43,11 @@ struct Roster: ~Copyable {
   private(set) var line: Int64 = 1
   /// Whether the rest of a line that was too long is being skipped.
   private var isSkipping = false
-  /// The number of the notification's recipients, and of problems, before the next entry.
-  private(set) var recipient: UInt32 = 0
-  private(set) var problems: UInt32 = 0
   /// Whether this file had no entry so far.
   private var isEmpty = true
-  /// Whether recipients of this file were offered before.
-  private(set) var isRepeated = false
-  /// Whether the file changed while it was being read.
-  private(set) var isTorn = false
-  /// The epoch (see ``RosterVersions``) since which the file has this text.
-  private(set) var epoch: UInt32 = 0
+  /// How often the file was read again from its start, since it had changed meanwhile.
+  private var restarts = 0
+  private static let restartsMax = 3
   private var failure: OpenFailure?
 
   init() {}
@@ -60,88 +58,77 @@ struct Roster: ~Copyable {
   @_lifetime(borrow self)
   func name() -> Span<UInt8> { nameBuffer.span(0..<nameBytes) }
 
-  /// One of 32 bits, chosen by the name, which most other files do not share.
-  var bit: UInt32 {
-    var hash = Hash()
-    hash.add(name())
-    return 1 << UInt32(truncatingIfNeeded: hash.value >> 32 & 31)
-  }
+  func appendName(to text: inout Text) { text.append(bytes: name()) }
 
   /// Where in the file to read on, and into what.
   var readOffset: Int64 { offset + Int64(bytes) }
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: bytes) }
 
-  /// Begins with a recipients file.
+  /// Begins to read a recipients file, or goes on at a place.
   ///
-  /// A file that is in the buffer from its start is not read again for a notification of the same
-  /// spool file.
-  ///
-  /// - Parameters:
-  ///   - isRepeated: whether some of its recipients were offered before.
-  ///   - problems: the problems of the recipients files before it.
-  mutating func begin(
-    _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
-    for owner: Owner, recipient: UInt32, isRepeated: Bool, problems: UInt32 = 0
-  ) {
-    let name = Self.listName(notification, owner.list, now.text(in: input))
-    self.isRepeated = isRepeated
-    isTorn = false
-    let isKnown =
-      isWhole && offset == 0 && self.owner?.claim == owner.claim
-      && name.equals(nameBuffer.span(0..<nameBytes))
-    self.owner = owner
-    self.recipient = recipient
-    self.problems = problems
-    place = 0
-    line = 1
-    isEmpty = true
-    isSkipping = false
+  /// - Parameter isFresh: whether the text in the buffer may be used: it was read for the same spool
+  ///   file.
+  mutating func begin(_ name: Span<UInt8>, at start: Place, isFresh: Bool) {
     failure = nil
-    guard !isKnown else { return }
+    isSkipping = false
+    restarts = 0
+    line = start.line
+    isEmpty = start.isEmpty
+    if isFresh, identity != nil, name.equals(nameBuffer.span(0..<nameBytes)),
+      start.offset >= offset, start.offset <= readOffset
+    {
+      place = Int(start.offset - offset)
+      return
+    }
     nameBytes = name.count
     nameBuffer.store(name, at: 0)
     nameBuffer[nameBytes] = 0
-    offset = 0
+    identity = start.identity
+    offset = start.offset
     bytes = 0
+    place = 0
     isWhole = false
   }
 
-  @_lifetime(copy text)
-  private static func listName(_ notification: Notification, _ number: Int, _ text: Span<UInt8>)
-    -> Span<UInt8>
-  {
-    if notification.isBare { return Notification.defaultList.span }
-    var name = notification.firstList
-    for _ in 0..<number { name = notification.nextString(after: name.upperBound, in: text) }
-    return text.extracting(name)
+  /// Where reading goes on, if other files are read meanwhile.
+  var present: Place {
+    Place(offset: offset + Int64(place), line: line, isEmpty: isEmpty, identity: identity)
   }
 
-  /// Forgets the file.
-  mutating func forget() { owner = nil }
+  /// Forgets the text, since the file may change.
+  mutating func forget() { identity = nil }
 
-  /// Ends the notification.
-  mutating func end() { owner?.offset = -1 }
-
-  /// Takes more bytes of the file, which has this text since `epoch`.
-  mutating func filled(since epoch: UInt32, bytes count: Int, isWhole: Bool) {
-    if readOffset > 0, self.epoch != epoch { isTorn = true }
-    self.epoch = epoch
+  /// Takes more bytes of the file.
+  ///
+  /// A file that was replaced meanwhile is read again from its start, and some recipients get the
+  /// notification twice. A file that is replaced all the time is read on.
+  mutating func filled(_ identity: FileIdentity, bytes count: Int, isWhole: Bool) {
+    if let known = self.identity, known != identity, restarts < Self.restartsMax {
+      restarts += 1
+      self.identity = nil
+      offset = 0
+      bytes = 0
+      place = 0
+      line = 1
+      isEmpty = true
+      isSkipping = false
+      self.isWhole = false
+      return
+    }
+    self.identity = identity
     bytes += count
     self.isWhole = isWhole
   }
 
   /// Takes a failure to read the file, or to read on.
-  mutating func failed(since epoch: UInt32, _ failure: OpenFailure) {
-    self.epoch = epoch
+  mutating func failed(_ failure: OpenFailure) {
     self.failure = failure
     bytes = place
     isWhole = true
-    // So the buffer is not used for another notification.
-    offset = max(offset, 1)
   }
 
-  /// Returns the next entry; ``pass(isRecipient:)`` goes on after it.
-  mutating func next() -> Entry {
+  /// Returns the next entry; ``pass()`` goes on after it.
+  mutating func next(for service: PushProtocol) -> Entry {
     if let failure { return .wrong(.unreadable(failure)) }
     while true {
       guard place < bytes || !isWhole else { return isEmpty ? .wrong(.empty) : .end }
@@ -163,7 +150,7 @@ struct Roster: ~Copyable {
         continue
       }
       guard end - place <= RecipientsFile.lineBytesMax else { return .wrong(.line(.tooLong)) }
-      let entry = RecipientsFile.read(buffer.span(place..<end))
+      let entry = RecipientsFile.read(buffer.span(place..<end), for: service)
       switch entry {
       case .nothing: skipLine()
       case .recipient(let token, let language): return .recipient(token, language)
@@ -172,12 +159,12 @@ struct Roster: ~Copyable {
     }
   }
 
-  /// Goes on after the entry that ``next()`` returned.
-  mutating func pass(isRecipient: Bool = false) {
+  /// Goes on after the entry that ``next(for:)`` returned.
+  mutating func pass() {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false
+    if failure != nil { forget() }
     failure = nil
-    if isRecipient { recipient += 1 } else { problems = min(problems, .max - 1) + 1 }
     if !isOfAll { passLine() }
   }
 
@@ -196,71 +183,5 @@ struct Roster: ~Copyable {
     bytes -= place
     buffer.move(from: place, to: 0, count: bytes)
     place = 0
-  }
-}
-
-/// The versions of the recipients files that were read.
-///
-/// A place in a file under way counts recipients. So the courier must notice if a recipients file
-/// has changed since they were counted.
-struct RosterVersions: ~Copyable {
-  private struct Version: BitwiseCopyable {
-    var name: UInt64
-    var identity: FileIdentity
-    /// The epoch since which the file has this identity.
-    var since: UInt32
-    /// The age of the newest claim for which the file was read.
-    var age: UInt32
-  }
-
-  private static let capacity = 64
-  private var versions: InlineArray<64, Version> = .init(
-    repeating: Version(
-      name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0, age: 0))
-  private var count = 0
-  private var oldest = 0
-  /// The number of noticed changes; never 0.
-  private(set) var epoch: UInt32 = 1
-
-  init() {}
-
-  /// Records that a recipients file was read for a claim, or is gone.
-  ///
-  /// Returns the epoch since which the file is unchanged, for the claims under way.
-  mutating func record(
-    _ roster: borrowing Roster, _ identity: FileIdentity?, for age: UInt32,
-    in claims: borrowing Claims
-  ) -> UInt32 {
-    let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
-    var hash = Hash()
-    hash.add(roster.name())
-    var place = oldest
-    for index in 0..<count where versions[index].name == hash.value {
-      // If no claim under way used the old version, the change does not matter. The newest claim
-      // that used it may have been given up, while older ones are still under way.
-      let isUsed = claims.isUnderWay(since: versions[index].age)
-      let isSame = versions[index].identity == identity
-      if !isUsed || Int32(bitPattern: age &- versions[index].age) > 0 {
-        versions[index].age = age
-      }
-      if isSame || !isUsed {
-        versions[index].identity = identity
-        return versions[index].since
-      }
-      place = index
-    }
-    var version = Version(name: hash.value, identity: identity, since: 1, age: age)
-    if count < Self.capacity, place == oldest, versions[place].name != hash.value {
-      place = count
-      count += 1
-    } else {
-      // The file changed. Or the oldest entry is overwritten: then the history of both files is
-      // unknown.
-      epoch &+= 1
-      version.since = epoch
-      if versions[place].name != hash.value { oldest = (oldest + 1) % Self.capacity }
-    }
-    versions[place] = version
-    return version.since
   }
 }

@@ -45,38 +45,9 @@ public struct Settlement {
   }
 }
 
-/// Reporting settlements to the log and to senders that wait.
-extension Courier {
-  /// Returns whether each settlement of a file is reported.
-  func reportsSettlements(of claim: ClaimNumber) -> Bool {
-    settings.reportsSettlements || claims.isAwaited(claim)
+extension Settlement {
+  /// Creates the settlement of a notification, for one recipient or all.
+  init(_ outcome: Outcome, of text: Outbox.TextEntry, to token: DeviceToken? = nil) {
+    self.init(outcome: outcome, token: token, offset: text.offset, line: text.lineNumber)
   }
-
-  /// Reports a settled notification that needs no record.
-  @inline(never)
-  mutating func settle(
-    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
-    of now: inout Reading
-  ) {
-    recorder.settle(outcome, notification, token, of: &now, in: reader.input)
-  }
-
-  /// The settlement for ``Step/record``, unless that is a summary (``isSummarizing``).
-  public var settlement: Settlement { recorder.pending!.settlement }
-
-  /// Appends the name that the notification of ``isPostponing`` will get in `new/`.
-  public func appendPostponedName(to text: inout Text) {
-    LaterName(laterFileName())?.appendReleased(laterFileName(), to: &text)
-  }
-
-  /// Whether ``failure()`` must be recorded, and not only the settlement reported.
-  public var hasFailure: Bool { recorder.pending?.kind != .settled }
-
-  /// Whether the notification's sender waits for its settlement.
-  public var isSettlementAwaited: Bool {
-    recorder.pending.map { claims.isAwaited($0.claim) } ?? false
-  }
-
-  /// Whether the sender of the settled file waits for its end.
-  public var isSettledAwaited: Bool { claims.isAwaited(claims.nextSettled!) }
 }

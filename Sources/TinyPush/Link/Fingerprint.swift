@@ -13,15 +13,13 @@ public struct Fingerprint: Equatable, BitwiseCopyable, Sendable {
     self.low = low
   }
 
-  /// Creates the fingerprint of a notification.
+  /// Creates the fingerprint of a notification to one device.
   ///
-  /// - Parameters:
-  ///   - birth: when the file was created, in UNIX nanoseconds, since inodes are reused.
-  ///   - offset: where in the file the notification's object begins.
-  public init(inode: UInt64, birth: Int64, offset: Int64, token: DeviceToken) {
-    high = Self.mix(inode ^ 0x243F_6A88_85A3_08D3, UInt64(bitPattern: birth))
-    low = Self.mix(high, UInt64(bitPattern: offset))
-    token.bytes.span.withUnsafeBytes { bytes in
+  /// - Parameter identity: the identity of the notification.
+  public init(identity: UInt64, token: TokenIdentity) {
+    high = Self.mix(identity ^ 0x243F_6A88_85A3_08D3, 0)
+    low = Self.mix(high, identity)
+    token.bytes.withUnsafeBytes { bytes in
       for index in 0..<4 {
         let word = bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self)
         high = Self.mix(high ^ low, word)

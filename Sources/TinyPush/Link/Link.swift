@@ -5,7 +5,7 @@
 /// like this:
 ///
 /// - The courier asks ``obstacle(payloadBytes:)``. If that is nil, it calls ``take(_:in:)``. The
-///   message names a ``FilePlace``, which the link stores in a ``Stretch`` without looking into it.
+///   message has a ``MessageNumber``, and the courier keeps the text.
 /// - The link puts the notification into its buffer. When the courier has nothing more to do, it
 ///   calls ``nextStep(_:)``, which returns the link's next step: connect, write, read.
 /// - The agent does the step and calls the link with the result, such as bytes that arrived.
@@ -13,8 +13,7 @@
 ///   The courier takes these outcomes by ``takeOutcome()``.
 ///
 /// Each notification has exactly one outcome, unless the agent ends first. Outcomes come in any
-/// order. A notification that must be sent again is returned as a stretch, and the courier reads it
-/// again from its file: the link keeps no text.
+/// order. A notification that must be sent again is offered again under the same number.
 ///
 /// A link is pure, as the courier is: bytes and instants come in as values, and steps go out.
 public protocol Link: ~Copyable {
@@ -29,7 +28,7 @@ public protocol Link: ~Copyable {
   /// - Parameter text: the text to which the message's ranges refer.
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>)
   /// Returns the next outcome; nil if absent.
-  mutating func takeOutcome() -> LinkOutcome?
+  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)?
   /// Returns the hash of the next device token that the last outcome proved to be good.
   ///
   /// Nil: there are no more, or the link has forgotten them.
@@ -48,16 +47,8 @@ public protocol Link: ~Copyable {
 
   // MARK: State
 
-  /// The number of stretches without an outcome.
-  var stretchCount: Int { get }
-  /// The number of notifications in these stretches.
-  var notificationCount: Int { get }
   /// Whether a notification is on the wire, or about to be, without an outcome.
   var isBusy: Bool { get }
-  /// The number of connections that have ended.
-  var endings: UInt32 { get }
-  /// Calls `body` with each stretch without an outcome.
-  func forEachStretch(_ body: (Stretch) -> Void)
   /// Calls `body` with each large buffer.
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void)
   /// Returns the counts since the last call.
@@ -75,6 +66,8 @@ extension Link where Self: ~Copyable {
 public struct Message {
   /// The device token.
   public let token: DeviceToken
+  /// What identifies the device token.
+  public let identity: TokenIdentity
   /// The payload, as the notification's text has it.
   public let payload: Payload
   package let rendition: Rendition
@@ -94,22 +87,21 @@ public struct Message {
   public let fingerprint: Fingerprint
   /// A number that increases in the order of the first readings.
   public let order: UInt64
-  /// The place of the notification in its file.
-  public let place: FilePlace
-  /// Whether the notification directly follows the last one that was offered.
-  public let follows: Bool
+  /// The number that names the notification in its outcome.
+  public let number: MessageNumber
   /// Whether the notification was sent before.
   public let wasSent: Bool
 
   package init(
-    token: DeviceToken, payload: Payload, rendition: Rendition, expiration: UInt32,
+    token: DeviceToken, identity: TokenIdentity, payload: Payload, rendition: Rendition,
+    expiration: UInt32,
     priority: UInt8, topic: Range<Int> = 0..<0, identifier: Range<Int> = 0..<0,
     collapseID: Range<Int> = 0..<0, pushType: PushType = .alert,
     fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), order: UInt64 = 0,
-    place: FilePlace, follows: Bool,
-    wasSent: Bool
+    number: MessageNumber, wasSent: Bool = false
   ) {
     self.token = token
+    self.identity = identity
     self.payload = payload
     self.rendition = rendition
     self.expiration = expiration
@@ -120,24 +112,25 @@ public struct Message {
     self.pushType = pushType
     self.fingerprint = fingerprint
     self.order = order
-    self.place = place
-    self.follows = follows
+    self.number = number
     self.wasSent = wasSent
   }
 }
 
-/// What became of the notifications of a stretch.
+/// What became of a notification that a link took.
 public enum LinkOutcome {
-  /// The service has them: an answer proved it, or no refusal came in time.
-  case accepted(Stretch, isProved: Bool)
-  /// The service refused this notification.
-  case rejected(Stretch, Rejection)
-  /// They are to be sent again, but not before an instant.
-  case returned(Stretch, notBefore: Instant?)
-  /// Newer notifications that replace these on the device were accepted meanwhile.
-  case superseded(Stretch)
-  /// They may or may not have arrived, and are configured not to be sent again.
-  case dropped(Stretch)
+  /// The service has it: an answer proved it, or no refusal came in time.
+  case accepted(isProved: Bool)
+  /// The service refused it.
+  case rejected(Rejection)
+  /// It is to be sent again, but not before an instant.
+  ///
+  /// It may have arrived if it `wasSent`.
+  case returned(wasSent: Bool, notBefore: Instant?)
+  /// A newer notification that replaces it on the device was accepted meanwhile.
+  case superseded
+  /// It may or may not have arrived, and is configured not to be sent again.
+  case dropped
 }
 
 /// Why a link takes no more notifications now.

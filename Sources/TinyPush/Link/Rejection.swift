@@ -22,9 +22,10 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case badCertificateEnvironment, forbidden, expiredProviderToken, invalidProviderToken
     case missingProviderToken, badPath, methodNotAllowed, tooManyProviderTokenUpdates
     case tooManyRequests, internalServerError, serviceUnavailable, shutdown
+    case badEnvironmentKeyIDInToken, unrelatedKeyIDInToken, idleTimeout
 
     /// The number of reasons.
-    public static let count = 37
+    public static let count = 40
 
     /// The name in JSON and metrics.
     public var name: StaticString {
@@ -66,12 +67,17 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case .internalServerError: "internal_server_error"
       case .serviceUnavailable: "service_unavailable"
       case .shutdown: "shutdown"
+      case .badEnvironmentKeyIDInToken: "bad_environment_key_id_in_token"
+      case .unrelatedKeyIDInToken: "unrelated_key_id_in_token"
+      case .idleTimeout: "idle_timeout"
       }
     }
   }
 
   /// The reason.
   public var reason: Reason
+  /// Whether the service never names what it refuses.
+  public var isNeverNamed = false
   /// The service's own number.
   ///
   /// In the binary protocol it is the status of the error response; in HTTP/2, the status of the
@@ -140,6 +146,9 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .internalServerError: "internal server error"
     case .serviceUnavailable: "service unavailable"
     case .shutdown: "shutdown"
+    case .badEnvironmentKeyIDInToken: "bad environment key ID in token"
+    case .unrelatedKeyIDInToken: "unrelated key ID in token"
+    case .idleTimeout: "idle timeout"
     }
   }
 
@@ -148,7 +157,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     switch reason {
     case .missingTopic, .invalidTopicSize:
       "check that the certificate is a push certificate of this app"
-    case .invalidTokenSize: "a device token is 64 hex digits"
+    case .invalidTokenSize: "over the binary protocol a device token has 64 hex digits"
     case .invalidPayloadSize:
       "the gateway accepts only smaller payloads: set payload-limit to its limit"
     case .invalidToken, .badDeviceToken:
@@ -164,8 +173,13 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       "the certificate is for the other environment: set environment to production or development"
     case .forbidden, .invalidProviderToken:
       "check that signing-key, key-id and team-id belong together, and that the key is not revoked"
+    case .badEnvironmentKeyIDInToken:
+      "the signing key is for the other environment: set environment, or use a key for this one"
+    case .unrelatedKeyIDInToken:
+      "the signing key is not for this topic: use a key of the topic's team that may send to it"
     case .missingProviderToken: "set signing-key, key-id and team-id, or certificate"
-    case .expiredProviderToken: "check this machine's clock"
+    case .expiredProviderToken:
+      "check this machine's clock: by it the provider token is new"
     case .badPath, .methodNotAllowed:
       "check that gateway names the push service itself, and no proxy"
     case .badCollapseID: "a collapse-id has 64 bytes at most"
@@ -176,9 +190,12 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .payloadEmpty: "add a payload"
     case .payloadTooLarge: "a payload has 4096 bytes at most, and 5120 with the push type voip"
     case .tooManyProviderTokenUpdates, .tooManyRequests, .internalServerError,
-      .serviceUnavailable, .shutdown:
+      .serviceUnavailable, .shutdown, .idleTimeout:
       "nothing to do: it is sent again"
-    case .endsConnections: "look for something unusual in it"
+    case .endsConnections:
+      isNeverNamed
+        ? "most likely its token is invalid (format 0 has no error responses)"
+        : "look for something unusual in it"
     case .other, .processingError, .missingDeviceToken, .missingPayload, .duplicateHeaders:
       "send it again; if it is refused again, look at the payload"
     }

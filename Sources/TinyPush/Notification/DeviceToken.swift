@@ -1,52 +1,82 @@
-/// A device token: the 32 bytes that name an app on a device for the service.
+/// A device token: the bytes that name an app on a device for the service.
 ///
-/// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
+/// Source: Registering your app with APNs, which says that the size of tokens may change.
 public struct DeviceToken: BitwiseCopyable {
-  /// The number of bytes of a token.
-  public static let byteCount = 32
-  /// The number of hexadecimal digits of a token in text.
-  public static let digitCount = 64
+  /// The most bytes of a token.
+  ///
+  /// Inferred: tokens of up to 80 bytes are in use.
+  public static let byteCountMax = 100
+  /// The most hexadecimal digits of a token in text.
+  public static let digitCountMax = 2 * byteCountMax
+
+  private var storage: InlineArray<100, UInt8>
+  private let storedCount: UInt8
+
+  /// The number of bytes of the token.
+  public var count: Int { Int(storedCount) }
 
   /// The bytes of the token.
-  public private(set) var bytes: InlineArray<32, UInt8>
+  public var bytes: Span<UInt8> {
+    @_lifetime(borrow self) get { storage.span.extracting(0..<count) }
+  }
 
-  /// Reads 64 hexadecimal digits in either case; nil for any other text.
-  @inline(__always)
+  /// Reads hexadecimal digits in either case, two for each byte; nil for any other text.
+  @inline(never)
   public init?(hex digits: Span<UInt8>) {
-    guard digits.count == Self.digitCount else { return nil }
-    bytes = .init(repeating: 0)
+    guard Self.isDigitCount(digits.count) else { return nil }
+    storage = .init(repeating: 0)
+    storedCount = UInt8(digits.count / 2)
+    // Nearly all tokens have 64 digits, which the compiler unrolls.
+    let isRead = digits.count == 64 ? read(eights: 8, of: digits) : readAny(digits)
+    guard isRead else { return nil }
+  }
+
+  /// Copies 1 to 100 bytes; nil for any other number of bytes.
+  public init?(bytes source: Span<UInt8>) {
+    guard source.count > 0, source.count <= Self.byteCountMax else { return nil }
+    storage = .init(repeating: 0)
+    storedCount = UInt8(source.count)
+    for index in source.indices { storage[index] = source[index] }
+  }
+
+  /// Returns whether a token can have this number of hexadecimal digits.
+  package static func isDigitCount(_ count: Int) -> Bool {
+    count > 0 && count <= digitCountMax && count % 2 == 0
+  }
+
+  /// What identifies the token.
+  public var identity: TokenIdentity { TokenIdentity(of: bytes) }
+
+  /// The first eight digits as a number; zeros follow the digits of a shorter token.
+  public var firstDigits: UInt32 { storage.span.bigEndian32(at: 0) }
+
+  /// Reads eight digits a time; returns whether all are digits.
+  @inline(__always)
+  private mutating func read(eights: Int, of digits: Span<UInt8>) -> Bool {
     var areDigits = true
-    for index in 0..<8 {
+    for index in 0..<eights {
       let eight = digits.withUnsafeBytes {
         UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
       }
       areDigits = Self.areDigits(eight) && areDigits
       let four = Self.fourBytes(eight)
       for place in 0..<4 {
-        bytes[4 * index + place] = UInt8(truncatingIfNeeded: four >> UInt32(8 * place))
+        storage[4 * index + place] = UInt8(truncatingIfNeeded: four >> UInt32(8 * place))
       }
     }
-    guard areDigits else { return nil }
+    return areDigits
   }
 
-  /// Copies 32 bytes; nil for any other number of bytes.
-  public init?(bytes source: Span<UInt8>) {
-    guard source.count == Self.byteCount else { return nil }
-    bytes = .init(repeating: 0)
-    for index in 0..<Self.byteCount { bytes[index] = source[index] }
-  }
-
-  /// A hash of the token.
-  package var hash: UInt64 {
-    bytes.span.withUnsafeBytes { raw in
-      var hash: UInt64 = 0
-      for index in 0..<4 { hash ^= raw.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self) }
-      return hash
+  @inline(never)
+  private mutating func readAny(_ digits: Span<UInt8>) -> Bool {
+    for index in 0..<digits.count / 2 {
+      guard let high = Self.hexValue(digits[2 * index]),
+        let low = Self.hexValue(digits[2 * index + 1])
+      else { return false }
+      storage[index] = high << 4 | low
     }
+    return true
   }
-
-  /// The first eight digits as a number.
-  public var firstDigits: UInt32 { bytes.span.bigEndian32(at: 0) }
 
   /// Returns the index of the first byte that is not a hexadecimal digit; nil if all are.
   static func firstNonDigit(_ digits: Span<UInt8>) -> Int? {
@@ -96,7 +126,6 @@ public struct DeviceToken: BitwiseCopyable {
 extension DeviceToken: Equatable {
   /// Returns whether two tokens are the same.
   public static func == (left: DeviceToken, right: DeviceToken) -> Bool {
-    for index in 0..<byteCount where left.bytes[index] != right.bytes[index] { return false }
-    return true
+    left.bytes.equals(right.bytes)
   }
 }

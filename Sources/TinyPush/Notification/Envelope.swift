@@ -268,7 +268,7 @@ package struct Envelope {
   @inline(never)
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
     var hash = Hash(spelled: text.extracting(notification.collapseID))
-    var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
+    var token = notification.firstToken
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
       hash.add(0 as UInt8)

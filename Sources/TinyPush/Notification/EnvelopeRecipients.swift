@@ -9,12 +9,14 @@ extension Envelope {
       return
     }
     let digits = try scanner.string(text)
-    if digits.count != DeviceToken.digitCount {
+    if !DeviceToken.isDigitCount(digits.count) {
       findings.add(Finding(.tokenSize, at: digits.lowerBound, found: digits.count))
     } else if let index = DeviceToken.firstNonDigit(text.extracting(digits)) {
       findings.add(Finding(.tokenNotHex, at: digits.lowerBound + index))
+    } else if !traits.isOfHTTP2, digits.count != 2 * Rules.tokenBytesOfBinary {
+      findings.add(Finding(.tokenSizeOfBinary, at: digits.lowerBound, found: digits.count))
     }
-    if notification.tokens == 0 { notification.firstToken = digits.lowerBound }
+    if notification.tokens == 0 { notification.firstToken = digits }
     notification.tokens += 1
   }
 
@@ -52,7 +54,7 @@ extension Envelope {
     let range = try scanner.string(text)
     let name = text.extracting(range)
     if !RecipientsFile.isName(name) {
-      let isToken = name.count == DeviceToken.digitCount && DeviceToken.firstNonDigit(name) == nil
+      let isToken = name.count >= RecipientsFile.tokenDigitsMin && DeviceToken(hex: name) != nil
       findings.add(Finding(isToken ? .listIsToken : .listName, at: at))
     }
     if notification.lists == 0 { notification.firstList = range }

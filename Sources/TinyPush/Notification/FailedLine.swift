@@ -134,13 +134,13 @@ public struct FailedLine {
     output.append(")")
   }
 
-  /// Returns the 64 hex digits of the recipient that a sent notification did not reach.
+  /// Returns the hex digits of the recipient that a sent notification did not reach.
   ///
   /// Returns an empty span for a notification that was not sent; its line then states a line
   /// number.
   @_lifetime(copy text)
   package func recipient(in text: Span<UInt8>) -> Span<UInt8> {
-    let isSent = line == 0 && token.count == DeviceToken.digitCount
+    let isSent = line == 0 && DeviceToken(hex: text.extracting(token)) != nil
     return text.extracting(isSent ? token : 0..<0)
   }
 
@@ -253,7 +253,7 @@ extension FailedLine {
       alert = Localization.alert(for: language, in: notification.localized, of: text)
     }
     output.append("\"token\":\"")
-    output.append(hex: token.bytes.span)
+    output.append(hex: token.bytes)
     output.append("\"")
     if let expiration { append("expiration", expiration, to: &output) }
     let start = output.count

@@ -54,6 +54,7 @@ public struct Finding: BitwiseCopyable {
     case trimTooLarge
     case tokenNotString
     case tokenSize
+    case tokenSizeOfBinary
     case tokenNotHex
     case tokenTwice
     case tokensNotArray

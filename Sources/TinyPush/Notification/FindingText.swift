@@ -79,7 +79,7 @@ extension Finding.Reason {
     case .missingPayload:
       "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}"
     case .missingRecipient:
-      "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file"
+      "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file"
     case .payloadNotObject:
       "payload-not-object: the payload must be an object: {\"aps\": {\"alert\": \"…\"}}"
     case .apsOutside:
@@ -122,14 +122,16 @@ extension Finding.Reason {
     case .trimTooLarge:
       "trim-too-large: the payload has %f bytes without white space; the limit is %l (payload-limit), and trim would remove the whole text of the alert: let the app fetch the rest"
     case .tokenNotString:
-      "token-not-string: a device token must be a string of 64 hex digits"
+      "token-not-string: a device token must be a string of hex digits"
     case .tokenSize:
-      "token-size: a device token has 64 hex digits; this one has %f character%s"
+      "token-size: a device token has an even number of hex digits, from 2 to 200; this one has %f character%s"
+    case .tokenSizeOfBinary:
+      "token-size: over the binary protocol a device token has 64 hex digits; this one has %f character%s: only protocol = http2 can send to it"
     case .tokenNotHex:
       "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
     case .tokenTwice: "token-and-tokens: give either token or tokens, not both"
     case .tokensNotArray:
-      "tokens-not-array: tokens must be an array: [\"64 hex digits\", …]"
+      "tokens-not-array: tokens must be an array: [\"HEX DIGITS\", …]"
     case .tokensEmpty: "tokens-empty: tokens is empty: add a device token"
     case .to: "to: to must be the name of a recipients file, or an array of such names"
     case .toEmpty: "to-empty: to is empty: add the name of a recipients file"

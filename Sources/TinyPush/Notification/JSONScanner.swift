@@ -8,7 +8,7 @@
 /// escape or a wrong character of several bytes, it is the first byte of the escape or character.
 /// So a truncated text gives either the same problem at the same place as the whole text, or
 /// ``JSONProblem/unexpectedEnd`` at its end.
-public struct JSONScanner {
+public struct JSONScanner: BitwiseCopyable {
   /// The text, or the part of it that has been read so far.
   public typealias Bytes = Span<UInt8>
 

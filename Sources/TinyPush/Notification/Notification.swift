@@ -3,7 +3,7 @@
 /// This type holds no bytes, so that no copy is needed: callers keep the text.
 ///
 /// ```json
-/// {"token": "64 hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
+/// {"token": "hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
 /// ```
 public struct Notification {
   /// The whole object, with its braces.
@@ -12,8 +12,8 @@ public struct Notification {
   public internal(set) var payload: Payload
   /// The number of device tokens in the object.
   public internal(set) var tokens = 0
-  /// The index of the first token's digits; ``nextString(after:in:)`` finds the other tokens.
-  public internal(set) var firstToken = 0
+  /// The first token's digits; ``nextString(after:in:)`` finds the other tokens.
+  public internal(set) var firstToken: Range<Int> = 0..<0
   /// The number of recipients files that the notification names.
   public internal(set) var lists = 0
   /// The first name of a recipients file; ``nextString(after:in:)`` finds the other names.
@@ -73,6 +73,22 @@ public struct Notification {
     payload = Payload(at: start)
   }
 
+  /// Returns the notification in a text that begins `distance` bytes later.
+  func moved(by distance: Int) -> Notification {
+    var moved = self
+    moved.object = object.moved(by: distance)
+    moved.payload.range = payload.range.moved(by: distance)
+    moved.payload.alert.range = payload.alert.range.moved(by: distance)
+    moved.payload.alert.text = payload.alert.text.moved(by: distance)
+    moved.firstToken = firstToken.moved(by: distance)
+    moved.firstList = firstList.moved(by: distance)
+    moved.collapseID = collapseID.moved(by: distance)
+    moved.topic = topic.moved(by: distance)
+    moved.identifier = identifier.moved(by: distance)
+    moved.localized = localized.moved(by: distance)
+    return moved
+  }
+
   /// Appends the topic to send: the stated or configured one, with the ending of the push type.
   public func appendTopic(
     of text: Span<UInt8>, configured: Span<UInt8>, to output: inout Text
@@ -128,4 +144,11 @@ public struct Alert {
   public internal(set) var bytes = 0
   /// The content of the alert's text, the string or `body`, without its quotes; empty: none.
   public internal(set) var text: Range<Int> = 0..<0
+}
+
+extension Range<Int> {
+  /// Returns the range in a text that begins `distance` bytes later; an empty range stays.
+  fileprivate func moved(by distance: Int) -> Range<Int> {
+    isEmpty && lowerBound == 0 ? self : lowerBound + distance..<upperBound + distance
+  }
 }

@@ -3,7 +3,7 @@
 /// The text may come in pieces: ``Reading/more(from:)`` asks for the next piece, and the reader
 /// then reads the same notification again from its start. After a refused notification, reading
 /// continues with the next.
-public struct NotificationReader {
+public struct NotificationReader: BitwiseCopyable {
   /// The most bytes of one object, with white space, without the member `failed`.
   ///
   /// So a line of `failed/` is not too large because of the member that the agent added.

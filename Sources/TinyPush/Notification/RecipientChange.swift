@@ -51,7 +51,8 @@ public struct RecipientChange: ~Copyable {
   /// Appends the changed or unchanged form of a line, which includes its end.
   public mutating func take(_ line: Span<UInt8>, to text: inout Text) {
     let content = line.extracting(0..<max(line.count - 1, 0))
-    guard case .recipient(let device, _) = RecipientsFile.read(content), device == token,
+    guard case .recipient(let device, _) = RecipientsFile.read(content, for: .http2),
+      device == token,
       content.count <= RecipientsFile.lineBytesMax
     else { return text.append(bytes: line) }
     if isRemoval {
@@ -84,7 +85,7 @@ public struct RecipientChange: ~Copyable {
   private borrowing func write(
     language known: Span<UInt8>, comment remark: Span<UInt8>, to text: inout Text
   ) {
-    text.append(hex: token.bytes.span)
+    text.append(hex: token.bytes)
     language.append(or: known, after: " lang=", to: &text)
     comment.append(or: remark, after: " # ", to: &text)
     text.append("\n")

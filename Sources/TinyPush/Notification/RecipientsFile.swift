@@ -12,6 +12,9 @@ public enum RecipientsFile {
   /// Inferred: a token, a language, and room for a comment.
   public static let lineBytesMax = 1024
 
+  /// From this number of hexadecimal digits on, a name could be mistaken for a token.
+  static let tokenDigitsMin = 64
+
   /// Returns whether a name is a valid file name of a recipients file.
   ///
   /// Such a name cannot lead outside the directory of these files.
@@ -26,8 +29,7 @@ public enum RecipientsFile {
       default: return false
       }
     }
-    // A name of 64 hexadecimal digits could be mistaken for a token.
-    return name.count < DeviceToken.digitCount || DeviceToken.firstNonDigit(name) != nil
+    return name.count < tokenDigitsMin || DeviceToken.firstNonDigit(name) != nil
   }
 
   /// The content of a line.
@@ -41,6 +43,8 @@ public enum RecipientsFile {
   /// A mistake in a line.
   public enum Problem: UInt8, Error {
     case tokenSize
+    /// The token has a size that the binary protocol does not have.
+    case tokenSizeOfBinary
     case tokenNotHex
     case word
     case language
@@ -49,7 +53,7 @@ public enum RecipientsFile {
     /// A stable word for the problem, for programs.
     public var code: StaticString {
       switch self {
-      case .tokenSize: "token-size"
+      case .tokenSize, .tokenSizeOfBinary: "token-size"
       case .tokenNotHex: "token-not-hex"
       case .word: "recipient-word"
       case .language: "recipient-language"
@@ -60,7 +64,10 @@ public enum RecipientsFile {
     /// The message: what is wrong, and how to correct it.
     public var text: StaticString {
       switch self {
-      case .tokenSize: "a device token has 64 hex digits; this one has a different number"
+      case .tokenSize:
+        "a device token has an even number of hex digits, from 2 to 200; this one has a different number"
+      case .tokenSizeOfBinary:
+        "over the binary protocol a device token has 64 hex digits; this one has a different number: only protocol = http2 can send to it"
       case .tokenNotHex: "a device token has only the digits 0-9 and a-f, without spaces or <>"
       case .word: "only lang=LANGUAGE or a # comment may follow the token"
       case .language: "not a language: write lang=fr or lang=fr-CA"
@@ -70,17 +77,22 @@ public enum RecipientsFile {
   }
 
   /// Reads a line, without its end.
-  public static func read(_ line: Span<UInt8>) -> Line {
+  ///
+  /// - Parameter service: the protocol that must be able to carry the token.
+  public static func read(_ line: Span<UInt8>, for service: PushProtocol) -> Line {
     var place = 0
     let token = word(line, from: &place)
     guard token.count > 0 else { return .nothing }
     let digits = line.extracting(token)
-    guard digits.count == DeviceToken.digitCount else {
+    guard DeviceToken.isDigitCount(digits.count) else {
       return .wrong(.tokenSize, at: token.lowerBound)
     }
     guard let device = DeviceToken(hex: digits) else {
       return .wrong(
         .tokenNotHex, at: token.lowerBound + (DeviceToken.firstNonDigit(digits) ?? 0))
+    }
+    guard service == .http2 || digits.count == 2 * Rules.tokenBytesOfBinary else {
+      return .wrong(.tokenSizeOfBinary, at: token.lowerBound)
     }
     var language: LanguageTag?
     while true {
@@ -128,7 +140,7 @@ public enum RecipientsFile {
       guard length > 0 else { return false }
       index += length
     }
-    return text.count <= lineBytesMax - DeviceToken.digitCount - LanguageTag.byteCountMax - 16
+    return text.count <= lineBytesMax - DeviceToken.digitCountMax - LanguageTag.byteCountMax - 16
   }
 
   /// Returns the next word; empty at the end and before a comment.

@@ -28,6 +28,10 @@ public struct Rules: Sendable, BitwiseCopyable {
     return payloadLimit
   }
 
+  /// The bytes of a device token in the binary protocol.
+  ///
+  /// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
+  public static let tokenBytesOfBinary = 32
   /// The limit of the binary protocol.
   ///
   /// Source: Local and Remote Notification Programming Guide, 2015-10, The Remote Notification

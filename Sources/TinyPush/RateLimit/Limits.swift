@@ -29,13 +29,13 @@ struct Limits: ~Copyable {
 
   /// Takes the room of one alert, or returns the limit that has no room.
   @inline(never)
-  mutating func take(_ token: DeviceToken, at now: Instant) -> Refusal? {
+  mutating func take(_ token: TokenIdentity, at now: Instant) -> Refusal? {
     if let overall, !box.hasRoom(overall, at: now) {
       return Refusal(limit: overall, isOverall: true, roomAt: box.roomAt(overall))
     }
     if let perToken {
       var hash = Hash()
-      hash.add(token.bytes.span)
+      hash.add(token.bytes)
       let key = max(hash.value, 1)
       var bucket = TokenBucket(fullAt: buckets.find(key)?.value ?? 0)
       guard bucket.hasRoom(perToken, at: now) else {

@@ -2,28 +2,34 @@
 ///
 /// A key has eight possible places. When all of them are taken, the entry with the earliest time is
 /// overwritten. The memory is allocated for the first key.
-struct RecentKeys: ~Copyable {
-  struct Entry: BitwiseCopyable {
+package struct RecentKeys: ~Copyable {
+  package struct Entry: BitwiseCopyable {
     /// The key; 0: the place is free.
-    var key: UInt64
+    package var key: UInt64
     /// The time by which the oldest entry is found.
-    var value: UInt64
+    package var value: UInt64
     /// The notification from which the entry comes.
-    var source: UInt64 = 0
+    package var source: UInt64 = 0
+
+    package init(key: UInt64, value: UInt64, source: UInt64 = 0) {
+      self.key = key
+      self.value = value
+      self.source = source
+    }
   }
 
   private static let places = 8
   private static let capacity = 1024
   private var entries = FixedBuffer<Entry>(capacity: 0)
 
-  init() {}
+  package init() {}
 
-  func find(_ key: UInt64) -> Entry? {
+  package func find(_ key: UInt64) -> Entry? {
     place(of: key).map { entries[$0] }
   }
 
   @inline(never)
-  mutating func put(_ entry: Entry) {
+  package mutating func put(_ entry: Entry) {
     if entries.capacity == 0 {
       entries = FixedBuffer(capacity: Self.capacity)
       for index in 0..<Self.capacity { entries[index] = Entry(key: 0, value: 0) }

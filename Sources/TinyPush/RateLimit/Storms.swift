@@ -58,10 +58,8 @@ struct Storms: ~Copyable {
   }
 
   /// Returns the number of a notification's topic; nil: there are too many topics.
-  mutating func topicNumber(
-    of notification: Notification, in input: borrowing FixedBuffer<UInt8>
-  ) -> UInt8? {
-    let topic = input.span(notification.topic)
+  mutating func topicNumber(of notification: Notification, in text: Span<UInt8>) -> UInt8? {
+    let topic = text.extracting(notification.topic)
     for index in 0..<topicCount where self.topic(UInt8(index)).equals(topic) { return UInt8(index) }
     guard topicCount < Self.topicsMax, topic.count < Self.topicSize else { return nil }
     topics[topicCount * Self.topicSize] = UInt8(topic.count)

@@ -106,6 +106,8 @@ package struct Backlog: ~Copyable {
   @_lifetime(borrow self)
   package func smallest() -> Span<UInt8> { name(at: first) }
 
+  func appendSmallest(to text: inout Text) { text.append(bytes: smallest()) }
+
   /// Whether the file with the smallest name was seen to be renamed here at each offer of its name.
   var smallestCameWhole: Bool {
     var index = first

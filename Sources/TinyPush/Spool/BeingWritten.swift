@@ -1,15 +1,14 @@
 /// The names of files in `new/` that a process has created and not yet closed.
 ///
-/// Such a file is not read until it is closed, even if it seems complete. The wait is limited,
-/// since a file that was linked there is never closed.
+/// Such a file is not taken until it is closed, and for a moment longer: its writer may still set
+/// its mode and times. The wait is limited, since a file that was linked there is never closed.
 ///
-/// If there are too many, the oldest name is dropped. An unfinished file then shows only by ending
-/// inside an object, or by a change before its removal.
+/// If there are too many, the wait for the oldest ends.
 package struct BeingWritten: ~Copyable {
   static let capacity = 64
   /// The longest wait for a file to be closed.
   package static let patience = Duration.seconds(60)
-  /// The wait after a file was closed: the kernel reports this before the file counts as closed.
+  /// The wait after a file was closed.
   static let closing = Duration.milliseconds(100)
   private static let slotBytes = 256
 
@@ -26,14 +25,19 @@ package struct BeingWritten: ~Copyable {
     return first
   }
 
-  mutating func begin(_ name: Span<UInt8>, at now: Instant, for wait: Duration = patience) {
+  /// Begins a wait; returns whether the wait for another file ended for lack of room.
+  mutating func begin(
+    _ name: Span<UInt8>, at now: Instant, for wait: Duration = patience
+  ) -> Bool {
     end(name)
-    guard name.count > 0, name.count < Self.slotBytes else { return }
-    if count == Self.capacity { remove(0) }
+    guard name.count > 0, name.count < Self.slotBytes else { return false }
+    let isFull = count == Self.capacity
+    if isFull { remove(0) }
     until[count] = now + wait
     names[count * Self.slotBytes] = UInt8(name.count)
     names.store(name, at: count * Self.slotBytes + 1)
     count += 1
+    return isFull
   }
 
   mutating func end(_ name: Span<UInt8>) {
@@ -53,9 +57,17 @@ package struct BeingWritten: ~Copyable {
     return false
   }
 
-  mutating func forgetTheOld(at now: Instant) {
+  /// Calls `body` with each name whose wait is over, and removes the name.
+  mutating func takeOver(at now: Instant, _ body: (Span<UInt8>) -> Void) {
     var index = 0
-    while index < count { if now >= until[index] { remove(index) } else { index += 1 } }
+    while index < count {
+      if now >= until[index] {
+        body(name(index))
+        remove(index)
+      } else {
+        index += 1
+      }
+    }
   }
 
   @_lifetime(borrow self)

@@ -22,25 +22,27 @@ struct LaterFiles: ~Copyable {
 
   init() {}
 
-  /// Sets ``fileName`` for a notification at `offset` in a claimed file.
-  mutating func setFileName(
-    _ notification: Notification, of claim: ClaimNumber, offset: Int64, _ claims: borrowing Claims
-  ) {
-    fileName.clear()
-    LaterName.append(
-      due: notification.notBefore, key: notification.collapseKey, source: claims.name(claim),
-      claims[claim].identity, offset: offset, to: &fileName)
+  func appendFileName(to text: inout Text) { text.append(fileName) }
+
+  /// Appends the name that the due file gets in `taken/`.
+  func appendReleased(arrivalNs: Int64, to text: inout Text) {
+    let name = names.smallest()
+    var released = Text(capacity: 300)
+    LaterName(name)?.appendReleased(name, to: &released)
+    TakenName.append(released.bytes, arrivalNs: arrivalNs, isReleased: true, to: &text)
   }
 
-  /// Sets ``fileName`` for a notification to one token, which waits until `due`.
+  /// Sets ``fileName`` for a notification that waits until `due`.
+  ///
+  /// - Parameters:
+  ///   - file: its file.
+  ///   - identity: the identity of the notification, which it keeps.
   mutating func setFileName(
-    _ notification: Notification, for token: DeviceToken, of claim: ClaimNumber, offset: Int64,
-    due: UInt32, _ claims: borrowing Claims
+    due: UInt32, key: UInt64, of file: FileNumber, _ files: borrowing TakenFiles, identity: UInt64
   ) {
     fileName.clear()
     LaterName.append(
-      due: due, key: notification.collapseKey, source: claims.name(claim),
-      claims[claim].identity, offset: offset, token, to: &fileName)
+      due: due, key: key, source: files.name(file), identity: identity, to: &fileName)
   }
 
   /// Sets ``fileName`` for a summary to a token, which is due at once.
@@ -50,10 +52,12 @@ struct LaterFiles: ~Copyable {
     var source = Text(capacity: 32)
     source.append(UInt32(clamping: wall ?? 0), digits: LaterName.dueDigits)
     source.append(LaterName.summaryEnd)
+    var identity = Hash()
+    identity.add(token.bytes)
+    identity.add(since.milliseconds)
     fileName.clear()
     LaterName.append(
-      due: 0, key: 0, source: source.bytes, FileIdentity(inode: 0, changeTimeNs: 0, size: 0),
-      offset: Int64(clamping: since.milliseconds), token, to: &fileName)
+      due: 0, key: 0, source: source.bytes, identity: identity.value, to: &fileName)
   }
 
   /// Notes that the file ``fileName`` was written.
@@ -83,13 +87,24 @@ struct LaterFiles: ~Copyable {
     return names.contains { LaterName($0)?.key == key }
   }
 
+  /// Returns whether a notification with this key waits that comes from a file with a larger name.
+  func containsNewer(_ key: UInt64, than name: Span<UInt8>) -> Bool {
+    names.contains {
+      guard LaterName($0)?.key == key else { return false }
+      let source = $0.extracting(LaterName.headBytes..<$0.count)
+      return LaterName.source(of: name).sorts(before: LaterName.source(of: source))
+    }
+  }
+
   /// Begins to replace the waiting notifications with this key by one that was read.
+  ///
+  /// - Parameter file: the file of that notification.
   mutating func beginCancelling(
-    _ key: UInt64, of claim: ClaimNumber, _ claims: borrowing Claims
+    _ key: UInt64, of file: FileNumber, _ files: borrowing TakenFiles
   ) {
     cancelKey = key
     cancelName.clear()
-    cancelName.append(bytes: claims.name(claim))
+    files.appendName(file, to: &cancelName)
   }
 
   mutating func endCancelling() { cancelKey = nil }
@@ -109,10 +124,15 @@ struct LaterFiles: ~Copyable {
       isScanWanted = true
     }
     guard isScanWanted || names.isEmpty && !names.isComplete && retryAt == nil else { return false }
+    beginScan()
+    return true
+  }
+
+  /// Prepares for a scan, which offers all names.
+  mutating func beginScan() {
     isScanWanted = false
     names.startScan()
     hasChanged = true
-    return true
   }
 
   /// Updates the next due time if files were added or removed.

@@ -1,11 +1,11 @@
 /// The name of a file in `later/`, where a notification waits for its `not-before`.
 ///
-/// `DUE.KEY.HASH.NAME`: the UNIX second at which the notification is due, in ten digits; the key of
-/// its `collapse-id` and a hash of its source, in 16 hex digits each; and the name of the file that
-/// held the notification.
+/// `DUE.KEY.IDENTITY.NAME`: the UNIX second at which the notification is due, in ten digits; the key
+/// of its `collapse-id` and its identity, in 16 hex digits each; and the name that its file had in
+/// `new/`.
 ///
 /// So the smallest name is the next one due. A notification that is read again after a crash gets
-/// the same name.
+/// the same name, and keeps its identity when it is due.
 public struct LaterName {
   package static let dueDigits = 10
   static let hashDigits = 16
@@ -16,7 +16,6 @@ public struct LaterName {
   /// When the notification is due: UNIX seconds, UTC.
   package let due: Int64
   let key: UInt64
-  private let hash: Range<Int>
 
   /// Reads a name; nil if the agent did not give it.
   public init?(_ name: Span<UInt8>) {
@@ -36,7 +35,6 @@ public struct LaterName {
     for index in 28..<44 where DeviceToken.hexValue(name[index]) == nil { return nil }
     self.due = due
     self.key = key
-    hash = 28..<44
   }
 
   /// Returns whether the name is that of a summary, which comes from no file of `new/`.
@@ -50,37 +48,29 @@ public struct LaterName {
   /// Appends a name.
   ///
   /// - Parameters:
-  ///   - source: the name of the file that holds the notification.
-  ///   - offset: the place of the notification in the file.
-  ///   - token: the only recipient; nil: all recipients.
+  ///   - source: the name that the notification's file had in `new/`.
+  ///   - identity: the identity of the notification.
   static func append(
-    due: UInt32, key: UInt64, source: Span<UInt8>, _ identity: FileIdentity, offset: Int64,
-    _ token: DeviceToken? = nil, to text: inout Text
+    due: UInt32, key: UInt64, source: Span<UInt8>, identity: UInt64, to text: inout Text
   ) {
-    var hash = Hash()
-    hash.add(source)
-    hash.add(identity.inode)
-    hash.add(UInt64(bitPattern: identity.changeTimeNs))
-    hash.add(UInt64(bitPattern: offset))
-    if let token { hash.add(token.bytes.span) }
     text.append(due, digits: dueDigits)
     text.append(".")
     text.append(hex: key)
     text.append(".")
-    text.append(hex: hash.value)
+    text.append(hex: identity)
     text.append(".")
     text.append(bytes: source.extracting(0..<min(source.count, nameBytesMax - headBytes)))
   }
 
-  /// Appends the name that the file gets in `new/` when it is due.
+  /// Appends the name that the file has when it is due, as if it had come from `new/`.
   ///
   /// It begins with the original name, so that the file keeps its place in the order, and ends with
-  /// the hash, so that no other file has the name.
+  /// the identity, so that no other file has the name.
   package func appendReleased(_ name: Span<UInt8>, to text: inout Text) {
-    // Drop an earlier hash, so that the name does not grow if the notification waits again.
+    // Drop an earlier identity, so that the name does not grow if the notification waits again.
     text.append(bytes: Self.source(of: name.extracting(Self.headBytes..<name.count)))
     text.append(".")
-    text.append(bytes: name.extracting(hash))
+    text.append(bytes: name.extracting(28..<44))
   }
 
   /// Returns the range of the original name in a name of `later/`; nil if that was truncated.
@@ -88,7 +78,7 @@ public struct LaterName {
     later.count > headBytes && later.count < nameBytesMax ? headBytes..<later.count : nil
   }
 
-  /// Returns the original name of a file in `new/`, which may have been released from `later/`.
+  /// Returns the original name of a file, which may have been released from `later/`.
   ///
   /// Of two files with the same original name, it is unknown which came later.
   @_lifetime(copy name)
@@ -97,7 +87,17 @@ public struct LaterName {
     return name.extracting(0..<min(end, nameBytesMax - headBytes))
   }
 
-  /// Returns whether a name in `new/` has the form of a released file's name.
+  /// Returns the identity in the name of a released file; nil if the name has none.
+  static func identity(in name: Span<UInt8>) -> UInt64? {
+    guard isReleased(name) else { return nil }
+    var identity: UInt64 = 0
+    for index in name.count - hashDigits..<name.count {
+      identity = identity << 4 | UInt64(DeviceToken.hexValue(name[index]) ?? 0)
+    }
+    return identity
+  }
+
+  /// Returns whether a name has the form of a released file's name.
   static func isReleased(_ name: Span<UInt8>) -> Bool {
     let end = name.count - hashDigits - 1
     guard end > 0, name[end] == .dot else { return false }
@@ -110,6 +110,8 @@ public struct LaterName {
   /// Returns whether a notification with key `key` in the file `name` replaces the file `later`.
   public static func isReplaced(_ later: Span<UInt8>, by name: Span<UInt8>, key: UInt64) -> Bool {
     guard let known = LaterName(later), known.key == key else { return false }
-    return !name.sorts(before: later.extracting(headBytes..<later.count))
+    let (new, old) = (source(of: name), source(of: later.extracting(headBytes..<later.count)))
+    // Of the same file, a notification that has waited before is the older one.
+    return new.equals(old) ? !isReleased(name) : !new.sorts(before: old)
   }
 }

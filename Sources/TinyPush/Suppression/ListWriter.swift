@@ -25,14 +25,13 @@ public struct ListWriter: ~Copyable {
     count += 1
   }
 
-  /// Writes the remaining records, the tokens of other sizes and the end; returns 0 or an errno.
+  /// Writes the remaining records and the end; returns 0 or an errno.
   @inline(never)
-  public mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
+  public mutating func finish() -> Int32 {
     writePage()
-    put(others.bytes.room(), others.byteCount)
     page.store(bigEndian: SuppressionList.magic, at: 0)
     page.store(bigEndian: count, at: 4)
-    page.store(bigEndian: UInt32(others.byteCount), at: 8)
+    page.store(bigEndian: 0, at: 8)
     put(page.room(), 12)
     page.store(bigEndian64: hash.value, at: 0)
     put(page.room(), 8)

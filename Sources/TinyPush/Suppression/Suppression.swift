@@ -26,7 +26,7 @@ struct Suppression: ~Copyable {
   ///   - registered: UNIX seconds at which the app last registered the token; 0: not stated. A
   ///     registration that ends the suppression is learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
-  mutating func forbids(_ token: DeviceToken, registered: UInt32, now: Int64?) -> Bool {
+  mutating func forbids(_ token: TokenIdentity, registered: UInt32, now: Int64?) -> Bool {
     guard !lists.isEmpty || learned.count > 0 else { return false }
     guard let known = find(token), known.forbids() else { return false }
     if known.forbids(registered: registered) { return true }
@@ -39,11 +39,11 @@ struct Suppression: ~Copyable {
   }
 
   /// Returns whether a token is suppressed, regardless of a registration stated in a notification.
-  mutating func isForbidden(_ token: DeviceToken) -> Bool { find(token)?.forbids() ?? false }
+  mutating func isForbidden(_ token: TokenIdentity) -> Bool { find(token)?.forbids() ?? false }
 
   /// Returns what is known about a token.
   @inline(never)
-  mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
+  mutating func find(_ token: TokenIdentity) -> SuppressionRecord? {
     .overriding(lists.find(token), learned.find(token))
   }
 
@@ -55,7 +55,7 @@ struct Suppression: ~Copyable {
   ///     clock is behind.
   ///   - now: UNIX seconds; nil while the clock is not set. Then the token is suppressed only as
   ///     long as the agent runs.
-  mutating func learnInvalid(_ token: DeviceToken, registered: UInt32, now: Int64?) {
+  mutating func learnInvalid(_ token: TokenIdentity, registered: UInt32, now: Int64?) {
     var time = Learned.noTime
     if let now {
       var latest = max(UInt64(clamping: now), registered > 0 ? UInt64(registered) + 1 : 0)
@@ -76,7 +76,9 @@ struct Suppression: ~Copyable {
   ///     this is not before `since`, the token belongs to another installation, and nothing is
   ///     learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
-  mutating func learnGone(_ token: DeviceToken, since: UInt32, registered: UInt32, now: Int64?) {
+  mutating func learnGone(_ token: TokenIdentity, since: UInt32, registered: UInt32, now: Int64?) {
+    // A time in the future would also override every registration until then.
+    let since = min(since, now.map { UInt32(clamping: $0) } ?? since)
     guard registered == 0 || registered < since || since == 0 else { return }
     let time = since > 0 ? since : now.map { UInt32(clamping: $0) } ?? Learned.noTime
     learned.insert(SuppressionRecord(token: token, time: time, reason: .gone))
@@ -130,7 +132,7 @@ public struct Learned: ~Copyable {
   /// A record.
   public subscript(index: Int) -> SuppressionRecord { records[index] }
 
-  func find(_ token: DeviceToken) -> SuppressionRecord? {
+  func find(_ token: TokenIdentity) -> SuppressionRecord? {
     for index in 0..<count where records[index].token == token { return records[index] }
     return nil
   }

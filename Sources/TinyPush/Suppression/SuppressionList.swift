@@ -1,8 +1,9 @@
 /// A suppression list in a file.
 ///
-/// The file holds the records sorted by token, then the tokens of other sizes, then the end:
-/// `magic:4 | records:4 | bytes of other tokens:4 | sum:8`, big-endian. The sum covers all bytes
-/// before it and is checked once, when the list is opened. A lookup reads one page of records.
+/// The file holds the records sorted by token, then the end: `magic:4 | records:4 | 0:4 | sum:8`,
+/// big-endian. The sum covers all bytes before it and is checked once, when the list is opened. A
+/// lookup reads one page of records. Where the 0 is, version 0.2.0 counted the bytes of
+/// tokens of other sizes than 32 bytes, which stood behind the records; they are passed over.
 public struct SuppressionList: ~Copyable {
   /// Fills a buffer from an offset on; returns the number of bytes read, or a negative number.
   public typealias Read = (UnsafeMutableBufferPointer<UInt8>, Int64) -> Int
@@ -16,7 +17,6 @@ public struct SuppressionList: ~Copyable {
   private let read: Read
   /// The number of records.
   public private(set) var count = 0
-  private var otherByteCount = 0
   /// Whether the list has a wrong format or sum, or a part of it can no longer be read.
   ///
   /// Nothing is found in a list that was damaged when it was opened.
@@ -50,7 +50,7 @@ public struct SuppressionList: ~Copyable {
     let records = Int(clamping: page.span(4..<8).bigEndian32(at: 0))
     let others = Int(clamping: page.span(8..<12).bigEndian32(at: 0))
     let sum = page.span(12..<20).bigEndian64(at: 0)
-    guard magic == Self.magic, others <= OtherTokens.bytesMax,
+    guard magic == Self.magic,
       Int64(records) * Int64(SuppressionRecord.byteCount) + Int64(others) == end
     else { return }
     firsts = FixedBuffer(capacity: (records + Self.recordsOfPage - 1) / Self.recordsOfPage)
@@ -67,7 +67,6 @@ public struct SuppressionList: ~Copyable {
     }
     guard hash.value == sum else { return }
     count = records
-    otherByteCount = others
     isDamaged = false
   }
 
@@ -97,8 +96,8 @@ public struct SuppressionList: ~Copyable {
 
   /// Returns what is known about a token; nil: nothing.
   @inline(never)
-  public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    let key = token.bytes.span.bigEndian64(at: 0)
+  public mutating func find(_ token: TokenIdentity) -> SuppressionRecord? {
+    let key = token.bytes.bigEndian64(at: 0)
     // Find the first page that does not begin before the key. The token is on that page or on the
     // one before.
     var low = 0
@@ -117,12 +116,6 @@ public struct SuppressionList: ~Copyable {
       if record.token < token { first = middle + 1 } else { end = middle }
     }
     return nil
-  }
-
-  /// Replaces `others` by the tokens of other sizes in this list.
-  package mutating func readOthers(into others: inout OtherTokens) {
-    let start = Int64(count) * Int64(SuppressionRecord.byteCount)
-    if !others.replace(otherByteCount, at: start, read) { isDamaged = true }
   }
 }
 
@@ -150,7 +143,7 @@ public struct SuppressionLists: ~Copyable {
 
   /// Returns what is known about a token; nil: nothing.
   @inline(never)
-  public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
+  public mutating func find(_ token: TokenIdentity) -> SuppressionRecord? {
     .overriding(list.find(token), recent.find(token))
   }
 

@@ -1,4 +1,4 @@
-/// What is known about a device token: suppressed since a time, or registered at a time.
+/// What is known about a device token, by its identity: suppressed since a time, or registered at a time.
 public struct SuppressionRecord: BitwiseCopyable {
   /// The source of a record.
   public enum Reason: UInt8, BitwiseCopyable, Sendable {
@@ -25,15 +25,15 @@ public struct SuppressionRecord: BitwiseCopyable {
     }
   }
 
-  /// The token.
-  public var token: DeviceToken
+  /// The identity of the token.
+  public var token: TokenIdentity
   /// The time of the removal or the registration: UNIX seconds, UTC.
   public var time: UInt32
   /// The source of the record.
   public var reason: Reason
 
   /// Makes a record.
-  public init(token: DeviceToken, time: UInt32, reason: Reason) {
+  public init(token: TokenIdentity, time: UInt32, reason: Reason) {
     self.token = token
     self.time = time
     self.reason = reason
@@ -44,16 +44,16 @@ public struct SuppressionRecord: BitwiseCopyable {
 
   @inline(never)
   package init?(_ bytes: Span<UInt8>) {
-    guard bytes.count == Self.byteCount, let reason = Reason(rawValue: bytes[36]),
-      let token = DeviceToken(bytes: bytes.extracting(0..<DeviceToken.byteCount))
-    else { return nil }
-    self.token = token
+    guard bytes.count == Self.byteCount, let reason = Reason(rawValue: bytes[36]) else {
+      return nil
+    }
+    token = TokenIdentity(of: bytes.extracting(0..<TokenIdentity.byteCount))
     self.reason = reason
     time = bytes.bigEndian32(at: 32)
   }
 
   package func write(to buffer: borrowing FixedBuffer<UInt8>, at start: Int) {
-    buffer.store(token.bytes.span, at: start)
+    buffer.store(token.bytes, at: start)
     buffer.store(bigEndian: time, at: start + 32)
     buffer[start + 36] = reason.rawValue
     for index in 37..<Self.byteCount { buffer[start + index] = 0 }
@@ -85,18 +85,11 @@ public struct SuppressionRecord: BitwiseCopyable {
   /// Returns a change that removes all records of a token.
   ///
   /// It overrides every other record and is never written.
-  package static func forgotten(_ token: DeviceToken) -> Self {
+  package static func forgotten(_ token: TokenIdentity) -> Self {
     Self(token: token, time: .max, reason: .registered)
   }
 
   package var isForgotten: Bool { reason == .registered && time == .max }
-}
-
-extension DeviceToken {
-  /// Orders tokens by their bytes.
-  package static func < (left: DeviceToken, right: DeviceToken) -> Bool {
-    left.bytes.span.sorts(before: right.bytes.span)
-  }
 }
 
 extension Span<UInt8> {

@@ -13,6 +13,8 @@ public struct ControlRequest: ~Copyable {
     case strings, category
     /// Asks for JSON Lines in the answer.
     case json
+    /// The app's token in hexadecimal digits.
+    case token
   }
 
   /// The largest request, in bytes, above the size of an app's files.

@@ -47,6 +47,10 @@ final class DeviceCommands {
       topic: CString(topic.isEmpty ? Credentials.topic.span : topic))
     wanted.strings = ControlRequest.values(.strings, in: request)
     wanted.categories = ControlRequest.values(.category, in: request)
+    if ControlRequest.has(.token, in: request) {
+      wanted.token = DeviceToken(hex: ControlRequest.value(.token, in: request))
+      guard wanted.token != nil else { throw .badToken }
+    }
     let (device, app) = try devices.add(name, wanted, now: journal.clock.unixSeconds)
     journal.changed(device, app, .added)
     write(app.token, in: &text)
@@ -82,7 +86,7 @@ final class DeviceCommands {
   }
 
   private func write(_ token: DeviceToken, in text: inout Text) {
-    text.append(hex: token.bytes.span)
+    text.append(hex: token.bytes)
     text.append("\n")
   }
 
@@ -125,6 +129,9 @@ final class DeviceCommands {
     case .badTopic:
       text.append("a topic has 1 to ", FrameCheck.topicBytesMax)
       text.append(" letters, digits, \".\", \"_\" and \"-\"")
+    case .badToken:
+      text.append("--token takes an even number of hex digits, at most 200, of a token that no")
+      text.append(" other app of the sandbox has")
     case .tooMany:
       text.append("a sandbox has at most ", Devices.countMax)
       text.append(" devices, each with at most ", Devices.appsMax, " apps")
@@ -136,7 +143,7 @@ final class DeviceCommands {
   private func status(of refusal: Devices.Refusal) -> ExitStatus {
     switch refusal {
     case .noDevice, .noApp: .noInput
-    case .severalApps, .badName, .badTopic: .usage
+    case .severalApps, .badName, .badTopic, .badToken: .usage
     case .already, .isOffline, .isUninstalled: .dataRefused
     case .tooMany: .unavailable
     case .file: .cannotCreate

@@ -25,7 +25,7 @@ enum DeviceList {
     }
     if app.stored != nil { text.append(", a notification is stored") }
     text.append("\n    ")
-    text.append(hex: app.token.bytes.span)
+    text.append(hex: app.token.bytes)
     text.append("\n")
   }
 
@@ -34,7 +34,7 @@ enum DeviceList {
     text.beginObject()
     text.member("device", string: device.name)
     text.member("topic", string: app.topic)
-    text.member("token", hex: app.token.bytes.span)
+    text.member("token", hex: app.token.bytes)
     text.member("online", bool: device.isOnline)
     text.member("installed", bool: app.isInstalled)
     text.member("registered", number: app.registered)

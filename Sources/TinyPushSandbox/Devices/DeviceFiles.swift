@@ -5,7 +5,7 @@ import TinyPushAgent
 /// The files in the sandbox's directory that keep the devices over a restart.
 ///
 ///     devices/NAME/device            identifier, online
-///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge
+///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge, token
 ///     devices/NAME/TOPIC/stored      the notification that is stored for the device
 ///     devices/NAME/TOPIC/…           the files of the app, see AppBundle
 ///
@@ -88,7 +88,8 @@ struct DeviceFiles: ~Copyable {
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: topic))
     let app = Installation(
-      topic: topic, token: key.seal(content),
+      topic: topic,
+      token: DeviceToken(hex: Self.value("token", in: text.bytes)) ?? key.seal(content),
       registered: Self.decimal("registered", in: text.bytes),
       screen: screen(
         of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
@@ -158,7 +159,9 @@ struct DeviceFiles: ~Copyable {
     text.append("\nregistered ", app.registered)
     text.append(app.isListed ? "\nlisted yes" : "\nlisted no")
     text.append("\ngone ", app.gone)
-    text.append("\nbadge ", app.screen.badge, "\n")
+    text.append("\nbadge ", app.screen.badge, "\ntoken ")
+    text.append(hex: app.token.bytes)
+    text.append("\n")
     try replace(path(app.topic, device.name, "/app"), by: text)
   }
 

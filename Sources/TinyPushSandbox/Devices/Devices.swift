@@ -36,14 +36,24 @@ final class Devices {
 
   // MARK: - Tokens
 
-  /// Returns where a token of 32 bytes leads, for a client that may push to a topic.
+  /// Returns where a token leads, for a client that may push to a topic.
   func address(_ token: Span<UInt8>, topicDigest: UInt64) -> Address {
-    guard let content = key.open(token) else { return .invalid(.notOurs) }
+    guard let content = key.open(token) else { return givenAddress(token, topicDigest) }
     guard content.topic == topicDigest else { return .invalid(.otherTopic) }
     for device in all where device.identifier == content.device {
       if let app = device.app(topicDigest: topicDigest) { return .app(app, device) }
     }
     return .gone
+  }
+
+  /// Returns where a token leads that was given for an app, instead of made by the sandbox.
+  private func givenAddress(_ token: Span<UInt8>, _ topicDigest: UInt64) -> Address {
+    for device in all {
+      for app in device.apps where app.token.bytes.equals(token) {
+        return app.topicDigest == topicDigest ? .app(app, device) : .invalid(.otherTopic)
+      }
+    }
+    return .invalid(.notOurs)
   }
 
   /// Whether any app has this topic.
@@ -81,6 +91,8 @@ final class Devices {
     /// The texts of the app's files; empty: no file.
     var strings = Text(capacity: 0)
     var categories = Text(capacity: 0)
+    /// The app's token; nil: the sandbox makes one.
+    var token: DeviceToken?
   }
 
   /// Why a change is refused.
@@ -95,6 +107,8 @@ final class Devices {
     /// The device has several apps, and the request names none.
     case severalApps
     case badName, badTopic
+    /// The given token is no token, or another app has it.
+    case badToken
     case tooMany
     case file(Int32)
   }
@@ -110,6 +124,11 @@ final class Devices {
   ) throws(Refusal) -> (Device, Installation) {
     guard Device.isName(name) else { throw .badName }
     guard Installation.isTopic(request.topic.span) else { throw .badTopic }
+    if let token = request.token {
+      for device in all {
+        for app in device.apps where app.token == token { throw .badToken }
+      }
+    }
     let device: Device
     if let known = try? self.device(name) {
       if let app = known.app(topic: request.topic.span) {
@@ -125,7 +144,7 @@ final class Devices {
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: request.topic.span))
     let app = Installation(
-      topic: request.topic.span, token: key.seal(content), registered: now,
+      topic: request.topic.span, token: request.token ?? key.seal(content), registered: now,
       screen: files.screen(of: request.topic.span, on: device))
     try files.make(app, on: device, request)
     if device.apps.isEmpty { all.append(device) }

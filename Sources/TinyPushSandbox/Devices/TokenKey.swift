@@ -37,10 +37,11 @@ struct TokenContent: Equatable {
 struct TokenKey: ~Copyable {
   static let byteCount = Int(CMBED_TOKEN_KEY)
   private static let contentBytes = Int(CMBED_TOKEN_CONTENT)
+  private static let sealedBytes = 32
 
   private let key: FixedBuffer<UInt8>
   private let content = FixedBuffer<UInt8>(capacity: contentBytes)
-  private let token = FixedBuffer<UInt8>(capacity: DeviceToken.byteCount)
+  private let token = FixedBuffer<UInt8>(capacity: sealedBytes)
 
   init(in home: Home) throws(SandboxFailure) {
     try home.make("/keys", mode: 0o700)
@@ -94,8 +95,9 @@ struct TokenKey: ~Copyable {
     return DeviceToken(bytes: token.span(0..<token.capacity))!
   }
 
-  /// Returns the content of a token of 32 bytes; nil: this key has not made the token.
+  /// Returns the content of a token; nil: this key has not made the token.
   func open(_ bytes: Span<UInt8>) -> TokenContent? {
+    guard bytes.count == Self.sealedBytes else { return nil }
     token.store(bytes, at: 0)
     let result = cmbed_token_open(
       content.room().baseAddress, key.room().baseAddress, token.room().baseAddress)

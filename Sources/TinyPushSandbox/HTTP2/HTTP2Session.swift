@@ -202,7 +202,7 @@ final class HTTP2Session {
         request, of: client, &tokens, now: journal.clock.unixSeconds)
       guard
         let due = faults.next(
-          token: acceptance.token.bytes.span, nowMs: journal.clock.monotonicMs, on: .http2)
+          token: acceptance.token.bytes, nowMs: journal.clock.monotonicMs, on: .http2)
       else {
         accept(request, acceptance, id)
         return answer(request.stream, .accepted, id: id)
@@ -302,7 +302,7 @@ final class HTTP2Session {
   ) {
     journal.played(
       number, fault, at: count, identifier: UInt32(request.stream),
-      token: acceptance.token.bytes.span)
+      token: acceptance.token.bytes)
     guard let reply = fault.act.answer else {
       accept(request, acceptance, id)
       return begin(fault)

@@ -88,7 +88,8 @@ final class RequestCheck {
       throw Refusal(.missingDeviceToken, "the path ends without a device token")
     }
     guard let token = DeviceToken(hex: digits) else {
-      throw Refusal(.badDeviceToken, "the device token is not 64 hex digits")
+      throw Refusal(
+        .badDeviceToken, "the device token is not an even number of hex digits, at most 200")
     }
     let destination = try destination(token, topic, now)
     return Acceptance(
@@ -218,10 +219,10 @@ final class RequestCheck {
   private func destination(
     _ token: DeviceToken, _ topic: Topic, _ now: Int64
   ) throws(Refusal) -> Destination {
-    guard !frameCheck.isInvalid(token.bytes.span) else {
+    guard !frameCheck.isInvalid(token.bytes) else {
       throw Refusal(.badDeviceToken, .tokenListed)
     }
-    switch devices?.address(token.bytes.span, topicDigest: topic.digest) {
+    switch devices?.address(token.bytes, topicDigest: topic.digest) {
     case nil: return .anybody
     case .app(let app, let device)?:
       if let since = devices?.findGone(app, from: device, now: now) {

@@ -1,6 +1,7 @@
 import CLinux
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// The file with the device tokens on which an app is gone.
 ///
@@ -56,7 +57,7 @@ final class FeedbackList {
     var line = Text()
     line.append(time)
     line.append(" ")
-    line.append(hex: token.bytes.span)
+    line.append(hex: token.bytes)
     line.append("\n")
     return Home.writeAll(descriptor, line)
   }

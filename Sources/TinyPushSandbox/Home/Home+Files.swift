@@ -15,7 +15,7 @@ extension Home {
     text.append(
       "# Recipients of notifications that name none: one device token per line, and perhaps lang=fr\n"
     )
-    text.append(hex: token.bytes.span)
+    text.append(hex: token.bytes)
     text.append("\n")
     _ = Self.replace(path(Self.recipients), by: text)
   }

@@ -61,7 +61,7 @@ enum Greeting {
         if !device.isOnline { text.append(", offline") }
         if !app.isInstalled { text.append(", uninstalled") }
         text.append(": ")
-        text.append(hex: app.token.bytes.span)
+        text.append(hex: app.token.bytes)
         text.append("\n")
       }
     }

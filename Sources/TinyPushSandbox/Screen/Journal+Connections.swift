@@ -5,6 +5,11 @@ extension Journal {
     _ number: Int64, _ service: ServiceName, peerPort: UInt16, _ stream: borrowing TLSStream
   ) {
     tally.connections += 1
+    if service == .gateway, !stream.isHTTP2,
+      let warning = binaryConnections.count(atMs: clock.monotonicMs)
+    {
+      record(warning)
+    }
     guard begins() else { return }
     var topic = Text()
     stream.writeTopic(in: &topic)

@@ -33,7 +33,7 @@ extension Journal {
     _ app: Installation, _ device: Device
   ) {
     tally.delivered += 1
-    show(presentation, of: app.screen, on: device, arrival, payload, token: app.token.bytes.span)
+    show(presentation, of: app.screen, on: device, arrival, payload, token: app.token.bytes)
   }
 
   func stored(_ notification: StoredNotification, _ app: Installation, _ device: Device) {
@@ -87,7 +87,7 @@ extension Journal {
       }
       out.member("topic", string: topic)
       write(arrival)
-      out.member("token", hex: token.bytes.span)
+      out.member("token", hex: token.bytes)
       out.member("listed", bool: isListed && error == 0)
       out.endLine()
     } else {
@@ -98,7 +98,7 @@ extension Journal {
         out.append("the device is gone")
       }
       out.append(", token ")
-      out.append(shortToken: token.bytes.span)
+      out.append(shortToken: token.bytes)
       if error != 0 {
         out.append("; cannot write the feedback list: ", cString: clinux_error_text(error))
       } else {
@@ -140,7 +140,7 @@ extension Journal {
       out.member("device", string: device.name)
       if let app { out.member("topic", string: app.topic) }
       out.member("state", word: change.event)
-      if let app { out.member("token", hex: app.token.bytes.span) }
+      if let app { out.member("token", hex: app.token.bytes) }
       out.endLine()
     } else {
       beginLine()

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushBinary
 
 extension Journal {
   func accepted(

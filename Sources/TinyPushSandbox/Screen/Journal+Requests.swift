@@ -9,7 +9,7 @@ extension Journal {
     let payload = request.payload
     tally.accepted += 1
     tally.acceptedBytes += Int64(payload.count)
-    let token = acceptance.token.bytes.span
+    let token = acceptance.token.bytes
     if isJSON, begins() {
       beginEvent("accepted")
       write(arrival)
@@ -59,7 +59,7 @@ extension Journal {
       out.append("; stream ", request.stream)
       if let digits = request.deviceToken, let token = DeviceToken(hex: digits) {
         out.append(", token ")
-        out.append(shortToken: token.bytes.span)
+        out.append(shortToken: token.bytes)
       }
       out.append("\n")
     }

@@ -14,6 +14,7 @@ final class Journal {
 
   var out = Text(capacity: capacity)
   var tally = Tally()
+  var binaryConnections = ConnectionCount()
   var lockScreens = LockScreens()
   private(set) var clock = SystemClock()
   let isJSON: Bool

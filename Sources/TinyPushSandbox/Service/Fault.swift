@@ -1,6 +1,7 @@
 import CHTTP2
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Something that the gateway does wrong on purpose, and when: `WHAT[+DELAY]@WHEN`.
 ///
@@ -28,7 +29,7 @@ import TinyPushAgent
 /// | WHEN | |
 /// |---|---|
 /// | `N` | at the Nth notification since the start, once |
-/// | 64 hex digits | at each notification to this device token |
+/// | hex digits | at each notification to this device token |
 /// | `N%` | at each notification by chance; up to four decimals |
 /// | `Ns` | this long after the start (`500ms`, `30s`, `5m`), once |
 ///
@@ -164,8 +165,8 @@ public struct Fault: BitwiseCopyable {
     _ text: Span<UInt8>, _ part: Range<Int>
   ) throws(Problem) -> Occasion {
     let when = text.extracting(part)
-    if let token = DeviceToken(hex: when) { return .token(token) }
     if let number = Config.number(when), number > 0 { return .notification(Int64(number)) }
+    if let token = DeviceToken(hex: when) { return .token(token) }
     if when.count > 1, when[when.count - 1] == .percent,
       let chance = millionths(when.extracting(0..<when.count - 1))
     {
@@ -217,7 +218,7 @@ public struct Fault: BitwiseCopyable {
     text.append("@")
     switch occasion {
     case .notification(let number): text.append(number)
-    case .token(let token): text.append(hex: token.bytes.span)
+    case .token(let token): text.append(hex: token.bytes)
     case .chance(let chance): Self.append(percent: chance, to: &text)
     case .time(let time): Self.append(time, to: &text)
     }
@@ -312,7 +313,7 @@ extension Fault {
       case .occasion:
         text.append(
           """
-          must be a notification's number (1000), a device token of 64 hex digits, a chance (0.5%) \
+          must be a notification's number (1000), a device token in hex digits, a chance (0.5%) \
           or a time since the start (30s, at most an hour)
           """)
       }

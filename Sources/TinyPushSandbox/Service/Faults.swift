@@ -70,7 +70,7 @@ public final class Faults {
     guard !isPlayed[index] else { return false }
     switch list[index].occasion {
     case .notification(let number): return asked >= number
-    case .token(let wanted): return wanted.bytes.span.equals(token)
+    case .token(let wanted): return wanted.bytes.equals(token)
     case .chance(let chance): return Int(nextRandom() % UInt64(Fault.chanceMax)) < chance
     case .time: return list[index].needsNotification && nowMs >= dueMs(index) ?? .max
     }

@@ -1,9 +1,10 @@
 import TinyPush
+import TinyPushBinary
 
 /// The feedback service's side of a connection: it sends its list, and closes.
 final class FeedbackSession {
-  /// The tuples in a record.
-  private static let batch = 256
+  /// The most bytes in a record.
+  private static let recordBytesMax = 9728
 
   private let journal: Journal
   private let number: Int64
@@ -12,7 +13,7 @@ final class FeedbackSession {
   /// The list of the topic in the client's certificate.
   private var list: FeedbackList?
   private var topic: Topic?
-  private let record = FixedBuffer<UInt8>(capacity: batch * FeedbackTuple.byteCount)
+  private let record = FixedBuffer<UInt8>(capacity: recordBytesMax)
   private var recordBytes = 0
   private var tuples: Int64 = 0
   private var isSent = false
@@ -65,7 +66,7 @@ final class FeedbackSession {
 
   private func fill() {
     var index = 0
-    while index + FeedbackTuple.byteCount <= record.capacity, let tuple = list?.next() {
+    while index + FeedbackTuple.byteCountMax <= record.capacity, let tuple = list?.next() {
       index = tuple.write(to: record, at: index)
       tuples += 1
     }

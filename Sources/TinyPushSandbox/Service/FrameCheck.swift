@@ -1,5 +1,6 @@
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Decides whether a notification is accepted, from its frame.
 ///
@@ -34,8 +35,8 @@ final class FrameCheck {
     guard let token = frame.token, token.count > 0 else {
       return .refused(.missingDeviceToken, .noToken)
     }
-    guard token.count == DeviceToken.byteCount else {
-      if DeviceToken(hex: reader.bytes(token)) != nil {
+    guard token.count == Frame.tokenByteCount else {
+      if token.count == 2 * Frame.tokenByteCount, DeviceToken(hex: reader.bytes(token)) != nil {
         return .refused(.invalidTokenSize, .tokenInHex)
       }
       return .refused(.invalidTokenSize, .token(bytes: token.count))
@@ -74,7 +75,7 @@ final class FrameCheck {
     }
   }
 
-  /// Whether a token of 32 bytes is always refused: 32 zeros, or a token of `--invalid`.
+  /// Whether a token is always refused: zeros, or a token of `--invalid`.
   func isInvalid(_ token: Span<UInt8>) -> Bool {
     var bits: UInt8 = 0
     for index in 0..<token.count { bits |= token[index] }

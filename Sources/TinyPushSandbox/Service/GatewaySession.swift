@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// The gateway's side of a connection over the binary protocol.
 ///
@@ -220,7 +221,7 @@ final class GatewaySession {
     do throws(FrameProblem) {
       while let frame = try reader.next() {
         // A barrier is not a notification; its token has another size.
-        if frame.token?.count == DeviceToken.byteCount { discardedFrames += 1 }
+        if frame.token?.count == Frame.tokenByteCount { discardedFrames += 1 }
       }
     } catch {
       // The stream cannot be parsed any further: count the bytes, and free the buffer.

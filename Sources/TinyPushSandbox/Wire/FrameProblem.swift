@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// Why a provider's stream cannot be parsed any further.
 public struct FrameProblem: Error, Equatable {

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// Parses a provider's stream into frames of commands 2, 1 and 0, on the gateway's side.
 ///

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushBinary
 
 /// A complete frame of which only the form has been checked.
 ///

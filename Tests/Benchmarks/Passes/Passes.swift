@@ -1,6 +1,7 @@
 import CLinux
 import TinyPush
 import TinyPushAgent
+import TinyPushBinary
 
 /// Processes a text many times, so that the benchmark can measure the cost.
 ///
@@ -121,11 +122,10 @@ struct Passes {
     while case .notification(let one) = reader.next(
       in: text, isWhole: true, rules, &findings)
     {
-      let digits = text.extracting(one.firstToken..<one.firstToken + DeviceToken.digitCount)
-      guard let token = DeviceToken(hex: digits) else { return -1 }
+      guard let token = DeviceToken(hex: text.extracting(one.firstToken)) else { return -1 }
       if place + 8192 > target.capacity { place = 0 }
       let end = Frame(identifier: 1, expiration: 0, priority: one.priority).write(
-        .items, token: token.bytes.span, payload: text.extracting(one.payload.range),
+        .items, token: token.bytes, payload: text.extracting(one.payload.range),
         payloadBytes: one.payload.bytes, to: target, at: place)
       frames += end - place
       place = end

@@ -1,0 +1,160 @@
+import CLinux
+import TinyPush
+
+/// The directory `taken/`, which holds the files that the agent works on.
+///
+/// Only the agent's user can enter it, so no other program finds a file there by its name. A program
+/// that has opened a file before can still write to it.
+struct TakenDirectory: ~Copyable {
+  static let name: StaticString = "taken"
+  /// A settled file stays until it was unchanged for this number of seconds; the shorter time
+  /// applies if there are more than ``filesMax`` such files.
+  private static let keptSeconds: InlineArray<2, Int64> = [600, 60]
+  private static let filesMax = 1000
+  /// The files that were taken last, by a hash of name and arrival.
+  private static let recentMax = 16
+
+  private let directory: Descriptor
+  private var recent: InlineArray<16, UInt64> = .init(repeating: 0)
+  private var nextRecent = 0
+
+  var number: Int32 { directory.number }
+
+  /// Opens the directory, and creates it if it is missing.
+  init?(in root: Int32, error: inout Int32) {
+    if mkdirat(root, Self.name.cString, 0o700) == 0 {
+      guard let made = Descriptor(root, part: Self.name, error: &error) else { return nil }
+      made.belong(to: root)
+      directory = made
+    } else {
+      guard let known = Descriptor(root, part: Self.name, error: &error) else { return nil }
+      _ = known.withhold(0o077, 0)
+      directory = known
+    }
+  }
+
+  // MARK: - Taking
+
+  /// Moves a file here, and returns when it came, as its name here says; else -errno.
+  ///
+  /// Two files that have the same name one after the other differ in the time, by a nanosecond if
+  /// the clock of the file system is too coarse.
+  ///
+  /// - Parameters:
+  ///   - source: the directory in which the file has the name.
+  ///   - changeTimeNs: the last status change of the file.
+  mutating func take(
+    _ name: UnsafePointer<CChar>, from source: Int32, _ changeTimeNs: Int64
+  ) -> Int64 {
+    var arrival = max(changeTimeNs, 0)
+    while true {
+      let hash = Self.hash(CString.span(name), arrival)
+      guard !isRecent(hash) else {
+        arrival += 1
+        continue
+      }
+      var text = Text(capacity: 300)
+      TakenName.append(CString.span(name), arrivalNs: arrival, to: &text)
+      let error = text.withCString { clinux_rename_new(source, name, number, $0) }
+      if error == -EEXIST {
+        arrival += 1
+        continue
+      }
+      guard error == 0 else { return Int64(error) }
+      recent[nextRecent] = hash
+      nextRecent = (nextRecent + 1) % Self.recentMax
+      return arrival
+    }
+  }
+
+  private func isRecent(_ hash: UInt64) -> Bool {
+    for index in recent.indices where recent[index] == hash { return true }
+    return false
+  }
+
+  private static func hash(_ name: Span<UInt8>, _ arrival: Int64) -> UInt64 {
+    var hash = Hash()
+    hash.add(name)
+    hash.add(UInt64(bitPattern: arrival))
+    return hash.value
+  }
+
+  // MARK: - Scanning
+
+  /// Offers the files that hold something to deliver, and removes those that are settled and that
+  /// nobody writes to.
+  func scan(_ courier: inout Courier, _ room: UnsafeMutableBufferPointer<UInt8>) {
+    var isComplete = true
+    var lingering = 0
+    for round in Self.keptSeconds.indices {
+      lingering = 0
+      isComplete = DirectoryEntry.forEach(in: number, room) { entry in
+        guard entry.mayBeFile, let known = TakenName(CString.span(entry.name)),
+          !courier.isUnderWay(CString.span(entry.name))
+        else { return }
+        if mustDeliver(entry.name, known) {
+          courier.offer(CString.span(entry.name), in: .taken)
+        } else if !removeIfSettled(entry.name, Self.keptSeconds[round]) {
+          lingering += 1
+        }
+      }
+      if lingering <= Self.filesMax { break }
+    }
+    courier.scanned(.taken, isComplete: isComplete, lingering: lingering > 0)
+  }
+
+  /// Whether a file is not settled.
+  ///
+  /// An empty file from `later/` was torn by a power cut.
+  private func mustDeliver(_ name: UnsafePointer<CChar>, _ known: TakenName) -> Bool {
+    var information = stat()
+    guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
+    return Int64(information.st_size) > known.offset || known.isReleased && known.offset == 0
+  }
+
+  private func removeIfSettled(_ name: UnsafePointer<CChar>, _ seconds: Int64) -> Bool {
+    var information = stat()
+    let file = clinux_open(number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    defer { if file >= 0 { close(file) } }
+    let isKnown =
+      file >= 0
+      ? fstat(file, &information) : fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW)
+    guard isKnown == 0 else { return true }
+    switch file >= 0 ? Writer(of: file) : .unknown {
+    case .somebody: return false
+    case .unknown:
+      guard Clock.wallSeconds() - clinux_change_time_s(&information) >= seconds else {
+        return false
+      }
+    case .nobody: break
+    }
+    return unlinkat(number, name, 0) == 0
+  }
+
+  /// Whether the directory has a file that had this name in `new/`.
+  func hasFile(named name: Span<UInt8>) -> Bool {
+    let buffer = FixedBuffer<UInt8>(capacity: 8192)
+    var isFound = false
+    DirectoryEntry.forEach(in: number, buffer.room()) { entry in
+      if TakenName.source(of: CString.span(entry.name)).equals(name) { isFound = true }
+    }
+    return isFound
+  }
+}
+
+/// Whether a program has a file open for writing.
+enum Writer {
+  case nobody
+  case somebody
+  /// This user may not ask, because the file belongs to another user.
+  case unknown
+
+  /// Asks for writers of an open file.
+  init(of descriptor: Int32) {
+    switch clinux_is_being_written(descriptor) {
+    case 0: self = .nobody
+    case 1: self = .somebody
+    default: self = .unknown
+    }
+  }
+}

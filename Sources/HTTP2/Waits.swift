@@ -1,0 +1,116 @@
+import TinyPush
+
+/// The notifications and devices that the service did not take, and how long each waits.
+///
+/// The wait doubles from a second to five minutes, until the service takes the notification, or one
+/// for the device. The newest 64 are remembered.
+struct Waits: ~Copyable {
+  struct Entry: BitwiseCopyable {
+    /// The hash of the notification or the device.
+    var key: UInt64
+    var failures: UInt8 = 0
+    /// The last refusals in a row for the same reason that show that it is the cause itself.
+    var strikes: UInt8 = 0
+    /// Whether the service has accepted none between the last two refusals.
+    var isAmongRefused = false
+    /// Whether others were let go before it on this connection.
+    fileprivate var wasPassedOver = false
+    fileprivate var reason = Rejection.Reason.other
+    /// The number of accepted notifications at the last refusal.
+    private var accepted: UInt64 = 0
+
+    init(key: UInt64) { self.key = key }
+
+    /// How long it waits after its last failure.
+    var wait: Duration {
+      let doubled = Backoff.first.milliseconds << UInt64(failures - 1)
+      return .milliseconds(min(doubled, Backoff.longest.milliseconds))
+    }
+
+    fileprivate mutating func strike(
+      _ reason: Rejection.Reason, accepted: UInt64, isOnlyOne: Bool
+    ) {
+      isAmongRefused = strikes > 0 && accepted == self.accepted
+      if strikes == 0 || reason != self.reason {
+        strikes = 1
+      } else if accepted > self.accepted || isOnlyOne {
+        strikes = min(strikes + 1, UInt8(Waits.strikesMax))
+      }
+      self.reason = reason
+      self.accepted = accepted
+    }
+
+    /// Whether the service refuses this one, and not all.
+    var isHopeless: Bool { strikes >= Waits.strikesMax }
+  }
+
+  private static let capacity = 64
+  /// A notification that is refused this often while others are accepted is not sent again.
+  private static let strikesMax = 3
+  private static let failuresMax = 10
+
+  private let entries = FixedBuffer<Entry>(capacity: capacity)
+  private var count = 0
+  private var next = 0
+
+  init() {}
+
+  /// Notes a failure, and returns the entry.
+  mutating func fail(_ key: UInt64) -> Entry {
+    let index = (0..<count).first { entries[$0].key == key } ?? add(key)
+    entries[index].failures = min(entries[index].failures + 1, UInt8(Self.failuresMax))
+    return entries[index]
+  }
+
+  /// Notes a refusal for a reason that may concern this notification or all, and returns the entry.
+  ///
+  /// - Parameters:
+  ///   - accepted: the number of notifications that the service has accepted so far.
+  ///   - isOnlyOne: whether the service accepted others before, and refuses only this one now.
+  mutating func refuse(
+    _ key: UInt64, _ reason: Rejection.Reason, accepted: UInt64, isOnlyOne: Bool = false
+  ) -> Entry {
+    _ = fail(key)
+    let index = (0..<count).first { entries[$0].key == key }!
+    entries[index].strike(reason, accepted: accepted, isOnlyOne: isOnlyOne)
+    return entries[index]
+  }
+
+  /// Whether connections ended when the service was sent only this.
+  func endsConnections(_ key: UInt64) -> Bool {
+    (0..<count).contains {
+      entries[$0].key == key && entries[$0].strikes > 0 && entries[$0].reason == .endsConnections
+    }
+  }
+
+  /// Lets others go before a notification once on each connection.
+  ///
+  /// Returns false if that was done already.
+  func passOver(_ key: UInt64) -> Bool {
+    for index in 0..<count where entries[index].key == key {
+      defer { entries[index].wasPassedOver = true }
+      return !entries[index].wasPassedOver
+    }
+    return false
+  }
+
+  /// Begins a connection.
+  func connected() { for index in 0..<count { entries[index].wasPassedOver = false } }
+
+  private mutating func add(_ key: UInt64) -> Int {
+    let index = count < Self.capacity ? count : next
+    if count < Self.capacity { count += 1 } else { next = (next + 1) % Self.capacity }
+    entries[index] = Entry(key: key)
+    return index
+  }
+
+  /// Forgets what the service has taken or refused.
+  mutating func forget(_ key: UInt64) {
+    for index in 0..<count where entries[index].key == key {
+      count -= 1
+      entries[index] = entries[count]
+      next = 0
+      return
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/// How taken files leave, and how the name of a large one tells how far it is settled.
+extension Courier {
+  /// When to rename large files.
+  struct Renaming {
+    /// When to look at the large files; nil: nothing was settled since.
+    private(set) var dueAt: Instant?
+    /// The file that is being renamed, and how far it is settled.
+    var present: (file: FileNumber, offset: Int64)?
+
+    private static let interval = Duration.seconds(5)
+    private static let retry = Duration.seconds(30)
+
+    /// Notes that a message of a large file was settled.
+    mutating func settled(at now: Instant) { dueAt = dueAt ?? now + Self.interval }
+
+    /// Notes that all large files have their names.
+    mutating func ended() { dueAt = nil }
+
+    /// Notes that a file could not be renamed.
+    mutating func failed(at now: Instant) { dueAt = now + Self.retry }
+  }
+
+  // MARK: - Leaving
+
+  /// Returns the step that lets the next settled file leave, if any.
+  @inline(never)
+  mutating func leavingStep(isPatient: Bool) -> Step? {
+    while let file = files.nextSettled {
+      let state = files[file]
+      guard state.fate != .isGone else {
+        files.removeSettled()
+        continue
+      }
+      guard !recorder.isUnsynced else { return isPatient ? nil : .sync }
+      if state.fate == .unrecorded {
+        let first = min(state.unrecordedFrom, state.cursor.offset)
+        if let step = rename(file, settledTo: first) { return step }
+        troubles.putOff(state.arrivalNs, at: time.now)
+      } else if state.fate == .leaves, state.mayGrow {
+        // What a program appends is delivered, until the program closes the file.
+        if let step = rename(file, settledTo: state.cursor.offset) { return step }
+        waiting.lingers(at: time.now)
+      } else {
+        name.set { files.appendTakenName(file, to: &$0) }
+        return .remove
+      }
+      files.removeSettled()
+    }
+    return nil
+  }
+
+  /// The name that the settled file had in `new/`, followed by a NUL.
+  @_lifetime(borrow self)
+  public func settledName() -> Span<UInt8> { files.name(files.nextSettled!) }
+
+  /// How many bytes of the settled file were read.
+  public var settledBytes: Int64 { files[files.nextSettled!].cursor.offset }
+
+  /// Whether the settled file is moved to `failed/` instead of removed.
+  public var isSettledSetAside: Bool { files[files.nextSettled!].fate == .movesToFailed }
+
+  /// Whether the sender of the settled file waits for its end.
+  public var isSettledAwaited: Bool { files[files.nextSettled!].isAwaited }
+
+  /// Handles the result of removing the settled file.
+  public mutating func removed(_ result: RemovalResult) {
+    switch result {
+    case .removed:
+      files.removeSettled()
+      troubles.removed(&reports)
+    case .grown:
+      files[files.nextSettled!].mayGrow = true
+      waiting.isTakenWanted = true
+    case .failed:
+      files.setSettledAside()
+      troubles.couldNotRemove(at: time.now, &reports)
+    }
+  }
+
+  // MARK: - Names of large files
+
+  /// Returns the step that renames a large file, every few seconds and at a stop.
+  @inline(never)
+  mutating func renameStep(isEnding: Bool) -> Step? {
+    guard let due = renaming.dueAt, due <= time.now || isEnding else { return nil }
+    var large: FileNumber?
+    var offset: Int64 = 0
+    files.forEach { file in
+      let state = files[file]
+      guard large == nil, state.size >= TakenFile.largeMin, state.fate != .isGone, !state.isStuck
+      else { return }
+      offset = firstUnsettled(of: file)
+      if offset > files[file].settledTo { large = file }
+    }
+    guard let large else {
+      renaming.ended()
+      return nil
+    }
+    guard !recorder.isUnsynced else { return .sync }
+    return rename(large, settledTo: offset)
+  }
+
+  /// Returns the offset of the first notification of a file that is not settled.
+  private func firstUnsettled(of file: FileNumber) -> Int64 {
+    var first = reader.loaded == file ? reader.cursorToKeep().offset : files[file].cursor.offset
+    if files[file].isRead { first = files[file].cursor.offset }
+    outbox.forEachText { _, text in if text.file == file { first = min(first, text.offset) } }
+    return min(first, files[file].unrecordedFrom)
+  }
+
+  /// Returns the step that gives a file the name for an offset; nil: it has that name.
+  private mutating func rename(_ file: FileNumber, settledTo offset: Int64) -> Step? {
+    guard files[file].settledTo != offset else { return nil }
+    name.set { files.appendTakenName(file, to: &$0) }
+    target.set { files.appendTakenName(file, offset: offset, to: &$0) }
+    renaming.present = (file, offset)
+    return .rename
+  }
+
+  /// Handles the result of renaming a file in `taken/`.
+  public mutating func renamed(_ isRenamed: Bool) {
+    guard let (file, offset) = renaming.present else { return }
+    renaming.present = nil
+    if isRenamed {
+      files[file].settledTo = offset
+    } else if files.nextSettled == file {
+      files.setSettledAside()
+      troubles.couldNotRemove(at: time.now, &reports)
+    } else {
+      renaming.failed(at: time.now)
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+/// Notifications that the HTTP/2 service never takes.
+@Suite(.sideBySide) struct PoisonTests {
+  @Test(arguments: [
+    "reason=InternalServerError", "reason=Forbidden", "odd-body", "reset-stream",
+    "refused-stream", "close", "reset",
+  ])
+  func `a notification that the service never takes holds up no other`(fault: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", "\(fault)@\(token(1))"])
+    for number in 1...20 {
+      try box.write(
+        line(number, "Alert \(number)"), to: "sandbox/spool/new/\(100 + number).json")
+    }
+    let agent = try box.start(
+      Build.command(Build.host) + ["run", "--config", sandbox.http2Config])
+    let others = Set((2...20).map { token($0) })
+    try wait(for: "the others to be delivered") {
+      try others.isSubset(of: sandbox.events("accepted").compactMap { $0["token"] as? String })
+    }
+    #expect(try agent.terminate() == 0, "\(agent.errors)")
+    #expect(!agent.errors.contains("refuses the configuration"), "\(agent.errors)")
+  }
+
+  @Test func `a new provider token that counts as expired is told with the clock`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "expired-token"])
+    try box.drop(line(1), as: "one")
+    let agent = try box.deliver(gateway, .token)
+    #expect(agent.status == 78)
+    #expect(agent.errors.contains("check this machine's clock"), "\(agent.errors)")
+  }
+
+  @Test func `a stored provider token with a damaged signature is replaced`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let first = try HTTP2Gateway(in: box, .token)
+    try box.drop(line(1), as: "one")
+    #expect(try box.deliver(first, .token).status == 0)
+    let path = box.state + "/provider-token"
+    let stored = try String(contentsOfFile: path, encoding: .utf8)
+    let end = stored.suffix(20)
+    let damaged = stored.dropLast(20) + (end.hasPrefix("A") ? "B" : "A") + end.dropFirst()
+    try damaged.write(toFile: path, atomically: false, encoding: .utf8)
+    // This gateway does not know the first token, so it does not count a second one.
+    let second = try HTTP2Gateway(in: box, .token, name: "second")
+    try box.drop(line(2), as: "two")
+    let agent = try box.deliver(second, .token)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(
+      try second.requests().map { $0["reason"] as? String } == ["InvalidProviderToken", nil])
+    #expect(try String(contentsOfFile: path, encoding: .utf8) != String(damaged))
+  }
+}

@@ -208,6 +208,7 @@ public struct HTTP2Link: ~Copyable, Link {
     hold = Hold()
     guard case .down = state else { return }
     backoff.reset()
+    rate.forget()
     state = .down(dialAt: time.now)
   }
 

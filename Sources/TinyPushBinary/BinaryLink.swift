@@ -197,6 +197,7 @@ public struct BinaryLink: ~Copyable, Link {
   public mutating func dialAtOnce() {
     guard case .down = state else { return }
     backoff.reset()
+    rate.forget()
     state = .down(dialAt: time.now)
   }
 

@@ -29,6 +29,9 @@ public struct ConnectionRate {
     return Instant(milliseconds: restedAt.milliseconds - min(credit, restedAt.milliseconds))
   }
 
+  /// Forgets all connections, so that the next one may be made at once.
+  public mutating func forget() { restedAt = Instant(milliseconds: 0) }
+
   /// Notes a connection, or an attempt.
   public mutating func connect(at now: Instant) {
     random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407

@@ -116,7 +116,7 @@ import Testing
     agent.signal(SIGCONT)
     try wait(for: "new/ to become empty") { box.queued.isEmpty }
     let peak = try agent.peakKilobytes()
-    #expect(peak < 16_384, "\(peak) KB")
+    #expect(peak < 10_240, "\(peak) KB")
     #expect(try agent.terminate() == 0)
     try gateway.readsAll()
     let tally = try Tally(gateway.record, count: count, in: box)
@@ -138,9 +138,9 @@ import Testing
       try wait(for: "the agent to sleep") { agent.isAsleep }
       var held = try agent.privateKilobytes()
       if count == 10 { few = held }
-      try wait(for: "at most \(few + 8192) KB instead of \(held)") {
+      try wait(for: "at most \(few + 6144) KB instead of \(held)") {
         held = try agent.privateKilobytes()
-        return held <= few + 8192
+        return held <= few + 6144
       }
       agent.kill()
     }

@@ -39,8 +39,6 @@ import Testing
     #expect(tally.lost == 0, "\(tally.firstLost)")
     #expect(tally.duplicates == 0)
     #expect(box.names(in: "failed") == [])
-    // With different users, a file written in new/ stays in leaving/ for some time.
-    if users == .same { #expect(box.names(in: "leaving") == []) }
   }
 
   @Test(arguments: Users.allCases)

@@ -570,7 +570,7 @@ import Testing
       tinypush send 'by way of memory'
       # A notification that leaves later makes room.
       cd /var/spool/tinypush
-      while [ -n "$(find new leaving -type f)" ]; do sleep 0.1; done
+      while [ -n "$(find new taken -type f)" ]; do sleep 0.1; done
       head --bytes=17M /dev/zero >/var/spool/tinypush/tmp/filler || true
       tinypush send 'no room' || echo "$?"
       rm /var/spool/tinypush/tmp/filler

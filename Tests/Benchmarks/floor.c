@@ -1,8 +1,9 @@
 /* floor: a client of the binary protocol that does only what every agent must do. The benchmarks
    compare the agent with it.
 
-     floor files DIR   PORT CA CERTIFICATE KEY     one notification in each file, which is unlinked
-                                                   once it is written
+     floor files DIR   PORT CA CERTIFICATE KEY     one notification in each file, which is renamed
+                                                   into taken/ beside DIR, and unlinked once it is
+                                                   written
      floor lines FILE  PORT CA CERTIFICATE KEY     one notification on each line
      floor idle  FILE  PORT CA CERTIFICATE KEY     sends the file's notification, then keeps the
                                                    connection
@@ -195,9 +196,9 @@ static int add(const char *text, size_t size) {
 }
 
 /* Frames the notification in a file. Returns what `add` does. */
-static int add_file(int directory, const char *name) {
+static int add_file(int of, const char *name) {
   static char text[READ_BYTES];
-  int file = openat(directory, name, O_RDONLY | O_CLOEXEC);
+  int file = openat(of, name, O_RDONLY | O_CLOEXEC);
   must(file, name);
   ssize_t size = read(file, text, sizeof text);
   must(size, name);
@@ -206,19 +207,32 @@ static int add_file(int directory, const char *name) {
   return add(text, size);
 }
 
+/* The directory of the files, and the one into which they are renamed, as a crash must find them. */
+static int directory, taken;
+
+static void open_directories(const char *path) {
+  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  must(directory, path);
+  taken = openat(directory, "../taken", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  must(taken, "taken/");
+}
+
+static int take_file(const char *name) {
+  must(renameat2(directory, name, taken, name, RENAME_NOREPLACE), name);
+  return add_file(taken, name);
+}
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
 static void send_files(const char *path) {
   struct dirent **names;
-  int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  must(directory, path);
+  open_directories(path);
   int count = scandir(path, &names, is_visible, alphasort), written = 0;
   must(count, path);
   for (int i = 0; i < count; i++)
-    if (add_file(directory, names[i]->d_name))
-      for (; written < i; written++) unlinkat(directory, names[written]->d_name, 0);
+    if (take_file(names[i]->d_name))
+      for (; written < i; written++) unlinkat(taken, names[written]->d_name, 0);
   flush();
-  for (; written < count; written++) unlinkat(directory, names[written]->d_name, 0);
+  for (; written < count; written++) unlinkat(taken, names[written]->d_name, 0);
 }
 
 static void send_lines(const char *path) {
@@ -245,18 +259,21 @@ static void send_lines(const char *path) {
 
 static void watch(const char *path) {
   static char events[4096] __attribute__((aligned(8)));
-  int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), watcher = inotify_init1(IN_CLOEXEC);
-  must(directory, path);
+  int watcher = inotify_init1(IN_CLOEXEC);
+  open_directories(path);
   must(inotify_add_watch(watcher, path, IN_MOVED_TO), path);
   for (;;) {
     ssize_t size = read(watcher, events, sizeof events);
     must(size, "inotify");
-    for (ssize_t at = 0; at < size;) {
-      struct inotify_event *event = (void *)(events + at);
-      add_file(directory, event->name);
-      flush();
-      unlinkat(directory, event->name, 0);
-      at += sizeof *event + event->len;
+    const struct inotify_event *event;
+    for (ssize_t at = 0; at < size; at += sizeof *event + event->len) {
+      event = (void *)(events + at);
+      take_file(event->name);
+    }
+    flush();
+    for (ssize_t at = 0; at < size; at += sizeof *event + event->len) {
+      event = (void *)(events + at);
+      unlinkat(taken, event->name, 0);
     }
   }
 }

@@ -1,8 +1,9 @@
 /* http2floor: a client of Apple's HTTP/2 service that does only what every agent must do. floor.c
    is its counterpart for the binary protocol.
 
-     http2floor files DIR   PORT CA [option...]     one notification in each file, which is unlinked
-                                                    once it is answered with 200
+     http2floor files DIR   PORT CA [option...]     one notification in each file, which is renamed
+                                                    into taken/ beside DIR, and unlinked once it is
+                                                    answered with 200
      http2floor lines FILE  PORT CA [option...]     one notification on each line
      http2floor idle  FILE  PORT CA [option...]     sends the file's notification, then keeps the
                                                     connection
@@ -62,8 +63,8 @@ static struct { uint64_t requests, answers, records, bytes, payload_bytes; } tot
 static uint32_t streams = 1000;
 static int open_count;
 
-/* The directory of the files, which are unlinked once answered. */
-static int directory = -1;
+/* The directory of the files, and the one into which they are renamed, as a crash must find them. */
+static int directory = -1, taken = -1;
 
 static void must(int code, const char *what) {
   if (code >= 0) return;
@@ -199,7 +200,7 @@ static int on_close(nghttp2_session *of, int32_t stream, uint32_t code, void *us
   if (code) must(-1, "a stream was reset");
   total.answers++;
   open_count--;
-  if (name && *name) unlinkat(directory, name, 0);
+  if (name && *name) unlinkat(taken, name, 0);
   return 0;
 }
 
@@ -359,6 +360,18 @@ static void add_file(int of, const char *name) {
   add(text, size, name);
 }
 
+static void open_directories(const char *path) {
+  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  must(directory, path);
+  taken = openat(directory, "../taken", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  must(taken, "taken/");
+}
+
+static void take_file(const char *name) {
+  must(renameat2(directory, name, taken, name, RENAME_NOREPLACE), name);
+  add_file(taken, name);
+}
+
 static void confirm(void) {
   gather();
   flush();
@@ -373,11 +386,10 @@ static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '
 
 static void send_files(const char *path) {
   struct dirent **names;
-  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  must(directory, path);
+  open_directories(path);
   int count = scandir(path, &names, is_visible, alphasort);
   must(count, path);
-  for (int i = 0; i < count; i++) add_file(directory, names[i]->d_name);
+  for (int i = 0; i < count; i++) take_file(names[i]->d_name);
   confirm();
 }
 
@@ -404,20 +416,28 @@ static void send_lines(const char *path) {
 }
 
 static void watch(const char *path) {
-  static char events[4096] __attribute__((aligned(8)));
-  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  /* The names stay until the answers. */
+  enum { EVENT_BYTES = 4096, NAME_BYTES = 16, NAMES = 16384 };
+  static char events[EVENT_BYTES] __attribute__((aligned(8))), names[NAMES][NAME_BYTES];
+  unsigned next = 0;
   int watcher = inotify_init1(IN_CLOEXEC);
-  must(directory, path);
+  open_directories(path);
   must(inotify_add_watch(watcher, path, IN_MOVED_TO), path);
   for (;;) {
-    ssize_t size = read(watcher, events, sizeof events);
+    struct pollfd ready[] = {{.fd = watcher, .events = POLLIN}, {.fd = gateway, .events = POLLIN}};
+    must(poll(ready, 2, -1), "poll");
+    if (ready[1].revents) hear(0);
+    ssize_t size = ready[0].revents ? read(watcher, events, sizeof events) : 0;
     must(size, "inotify");
     for (ssize_t at = 0; at < size;) {
       struct inotify_event *event = (void *)(events + at);
-      add_file(directory, event->name);
-      confirm();
+      char *name = names[next++ % NAMES];
+      strncpy(name, event->name, NAME_BYTES - 1);
+      take_file(name);
       at += sizeof *event + event->len;
     }
+    gather();
+    flush();
   }
 }
 

@@ -187,7 +187,7 @@ swift_flags := -enable-experimental-feature Embedded -wmo -Osize -Xllvm -sil-dis
 c_flags = $(target_$(arch)) $(machine_$(arch)) -Os -ffunction-sections -fdata-sections -fstack-protector-strong \
   -ffile-prefix-map=$(CURDIR)=.
 link_flags = $(target_$(arch)) --sysroot=$(root) -static-libgcc
-linker_flags := --gc-sections --icf=safe -O2 -mllvm -enable-machine-outliner=always --no-eh-frame-hdr \
+linker_flags := --gc-sections --icf=safe -O2 --no-eh-frame-hdr \
   --script=$(CURDIR)/board/unwind.ld -z now
 # Older versions of glibc do not know packed relocations.
 relocations = $(if $(filter static-%,$*),,-z pack-relative-relocs)

@@ -37,6 +37,7 @@ extension HTTP2Link {
   }
 
   /// Takes a notification and frames its request; ``obstacle(payloadBytes:)`` must be nil.
+  @_optimize(speed)
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(

@@ -17,6 +17,8 @@ struct TakenDirectory: ~Copyable {
   private let directory: Descriptor
   private var recent: InlineArray<16, UInt64> = .init(repeating: 0)
   private var nextRecent = 0
+  /// The name that a file gets here, followed by a NUL.
+  private var target = Text(capacity: 300)
 
   var number: Int32 { directory.number }
 
@@ -53,9 +55,10 @@ struct TakenDirectory: ~Copyable {
         arrival += 1
         continue
       }
-      var text = Text(capacity: 300)
-      TakenName.append(CString.span(name), arrivalNs: arrival, to: &text)
-      let error = text.withCString { clinux_rename_new(source, name, number, $0) }
+      target.clear()
+      TakenName.append(CString.span(name), arrivalNs: arrival, to: &target)
+      target.append(byte: 0)
+      let error = target.bytes.withCPath { clinux_rename_new(source, name, number, $0) }
       if error == -EEXIST {
         arrival += 1
         continue

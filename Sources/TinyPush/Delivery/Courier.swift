@@ -88,6 +88,7 @@ public struct Courier: ~Copyable {
   // MARK: - Steps
 
   /// Returns the agent's next step.
+  @_optimize(speed)
   public mutating func next<L: Link & ~Copyable>(_ time: Time, _ link: inout L) -> Step {
     self.time = time
     arrivals.observe(time)
@@ -124,6 +125,7 @@ public struct Courier: ~Copyable {
   }
 
   @inline(never)
+  @_optimize(speed)
   private mutating func takeOutcomes<L: Link & ~Copyable>(_ link: inout L) {
     while let (message, outcome) = link.takeOutcome() {
       switch outcome {
@@ -150,6 +152,7 @@ public struct Courier: ~Copyable {
   }
 
   /// Settles a message, or puts it in the line of those that must be recorded or reported.
+  @_optimize(speed)
   mutating func decide(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
     let file = outbox[text: outbox[message].text].file
     if case .rejected = outcome {
@@ -161,6 +164,7 @@ public struct Courier: ~Copyable {
   }
 
   /// Removes a message of which nothing is left to do.
+  @_optimize(speed)
   mutating func settle(_ message: MessageNumber) {
     let file = outbox[text: outbox[message].text].file
     outbox.remove(message)

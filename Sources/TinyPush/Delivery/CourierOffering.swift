@@ -1,6 +1,7 @@
 /// Offering messages to the link, and what is decided just before.
 extension Courier {
   /// Offers the messages that wait, until the link takes no more.
+  @_optimize(speed)
   mutating func offerWaiting<L: Link & ~Copyable>(_ link: inout L) -> Progression {
     while let message = outbox.nextToSend {
       guard link.isOpen else {
@@ -27,6 +28,7 @@ extension Courier {
   }
 
   /// Offers a message to the link; returns false if the link does not take it now.
+  @_optimize(speed)
   mutating func offer<L: Link & ~Copyable>(
     _ message: MessageNumber, _ notification: Notification, _ rendition: Rendition,
     _ link: inout L

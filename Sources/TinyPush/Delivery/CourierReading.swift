@@ -12,6 +12,7 @@ extension Courier {
   /// Offers what was read to the link, and reads more, as long as there is room.
   ///
   /// Returns a step that must be done first.
+  @_optimize(speed)
   mutating func intake<L: Link & ~Copyable>(_ link: inout L) -> Step? {
     obstacle = nil
     outbox.releaseDelayed(at: time.now)
@@ -229,6 +230,7 @@ extension Courier {
   // MARK: - Reading
 
   /// Reads on in the file whose turn it is, and offers its notifications.
+  @_optimize(speed)
   private mutating func readOn<L: Link & ~Copyable>(_ link: inout L) -> Progression {
     let file = reader.file!
     guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
@@ -274,6 +276,7 @@ extension Courier {
   private static let garbageBytesMax: Int64 = 1 << 20
 
   /// Takes a notification: puts its text into the outbox, and begins to read its recipients.
+  @_optimize(speed)
   private mutating func take<L: Link & ~Copyable>(
     _ notification: Notification, of file: FileNumber, _ link: inout L
   ) -> Progression {
@@ -355,6 +358,7 @@ extension Courier {
   // MARK: - Recipients
 
   /// Reads on in the recipients of the notification that was read last.
+  @_optimize(speed)
   private mutating func readRecipients<L: Link & ~Copyable>(
     of file: FileNumber, _ link: inout L
   ) -> Progression {
@@ -409,6 +413,7 @@ extension Courier {
   }
 
   /// Ends the reading of a notification's recipients.
+  @_optimize(speed)
   mutating func endRecipients() {
     reader.cursor.waitsSince = nil
     reader.rosterText = Outbox.none
@@ -420,6 +425,7 @@ extension Courier {
   /// Adds a message to a recipient, and offers the message to the link if nothing waits before it.
   ///
   /// Returns nil if the next recipient may follow.
+  @_optimize(speed)
   mutating func add<L: Link & ~Copyable>(
     _ notification: Notification, _ text: UInt16, _ token: DeviceToken, _ language: LanguageTag?,
     _ link: inout L

@@ -38,17 +38,36 @@ struct LineCount: BitwiseCopyable {
   var counted = 0
 
   /// Counts the lines and characters before `end`.
+  @_optimize(speed)
   mutating func count(upTo end: Int, in input: Span<UInt8>) {
-    while counted < end {
-      if input[counted] == .lineFeed {
-        lines += 1
-        characters = 0
-      } else if input[counted] & 0xC0 != 0x80 {
-        characters += 1
+    input.withUnsafeBytes { bytes in
+      while counted < end {
+        if counted + 8 <= end {
+          let word = bytes.loadUnaligned(fromByteOffset: counted, as: UInt64.self)
+          // A byte that is 0 after this is a line feed.
+          let others = word ^ 0x0A0A_0A0A_0A0A_0A0A
+          if (others &- 0x0101_0101_0101_0101) & ~others & Self.highBits == 0 {
+            characters += 8
+            if word & Self.highBits != 0 {
+              characters -= Int64((word & ~(word << 1) & Self.highBits).nonzeroBitCount)
+            }
+            counted += 8
+            continue
+          }
+        }
+        if bytes[counted] == .lineFeed {
+          lines += 1
+          characters = 0
+        } else if bytes[counted] & 0xC0 != 0x80 {
+          characters += 1
+        }
+        counted += 1
       }
-      counted += 1
     }
   }
+
+  /// The highest bit of each byte.
+  private static let highBits: UInt64 = 0x8080_8080_8080_8080
 
   /// Counts the lines of bytes that are discarded.
   mutating func pass(_ end: Int, in input: Span<UInt8>) {

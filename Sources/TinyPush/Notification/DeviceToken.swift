@@ -22,6 +22,7 @@ public struct DeviceToken: BitwiseCopyable {
 
   /// Reads hexadecimal digits in either case, two for each byte; nil for any other text.
   @inline(never)
+  @_optimize(speed)
   public init?(hex digits: Span<UInt8>) {
     guard Self.isDigitCount(digits.count) else { return nil }
     storage = .init(repeating: 0)

@@ -30,6 +30,7 @@ package struct Envelope {
   }
 
   /// Reads the object; the scanner is at its opening brace.
+  @_optimize(speed)
   mutating func read(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -153,6 +154,7 @@ package struct Envelope {
 
   /// Runs the checks that need the whole object.
   @inline(__always)
+  @_optimize(speed)
   mutating func finish(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
     let start = notification.object.lowerBound
     if !isSeen(.payload) { findings.add(Finding(.missingPayload, at: start)) }

@@ -3,6 +3,7 @@ extension JSONScanner {
   /// Reads a string, which begins at the next byte; returns the range between its quotes.
   @_noAllocation
   @inline(never)
+  @_optimize(speed)
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     let start = index + 1
     index = start

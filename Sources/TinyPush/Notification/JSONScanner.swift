@@ -42,6 +42,7 @@ public struct JSONScanner: BitwiseCopyable {
   /// Skips white space.
   @_noAllocation
   @inline(never)
+  @_optimize(speed)
   public mutating func skipSpace(_ bytes: Bytes) {
     var next = index
     while next < bytes.count {
@@ -100,6 +101,7 @@ public struct JSONScanner: BitwiseCopyable {
   /// Opens an object, whose brace is the next byte; returns whether it has members.
   @_noAllocation
   @inline(never)
+  @_optimize(speed)
   public mutating func openObject(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try open(isObject: true, bytes)
   }
@@ -113,6 +115,7 @@ public struct JSONScanner: BitwiseCopyable {
   /// Moves past the end of a member; returns whether another one follows.
   @_noAllocation
   @inline(never)
+  @_optimize(speed)
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try next(.closeBrace, or: .expectedCommaOrBrace, bytes)
   }
@@ -126,6 +129,7 @@ public struct JSONScanner: BitwiseCopyable {
   /// Reads a key and its colon; returns the range between its quotes.
   @_noAllocation
   @inline(never)
+  @_optimize(speed)
   public mutating func key(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     guard try peek(bytes) == .quote else { throw .expectedKey }
     let range = try string(bytes)
@@ -136,6 +140,7 @@ public struct JSONScanner: BitwiseCopyable {
   /// Skips a value of any type.
   @_noAllocation
   @inline(never)
+  @_optimize(speed)
   public mutating func skipValue(_ bytes: Bytes) throws(JSONProblem) {
     let outside = depth
     while true {
@@ -168,6 +173,7 @@ public struct JSONScanner: BitwiseCopyable {
 
   // MARK: - Parts of arrays and objects
 
+  @_optimize(speed)
   private mutating func open(isObject: Bool, _ bytes: Bytes) throws(JSONProblem) -> Bool {
     guard depth < Self.depthMax else { throw .tooDeep }
     depth += 1
@@ -178,6 +184,7 @@ public struct JSONScanner: BitwiseCopyable {
     return false
   }
 
+  @_optimize(speed)
   private mutating func next(
     _ closing: UInt8, or problem: JSONProblem, _ bytes: Bytes
   ) throws(JSONProblem) -> Bool {

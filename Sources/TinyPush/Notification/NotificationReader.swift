@@ -48,6 +48,7 @@ public struct NotificationReader: BitwiseCopyable {
 
   /// Continues in the first `count` bytes of a buffer, whose owner may also own this reader.
   @inline(__always)
+  @_optimize(speed)
   public mutating func next(
     in buffer: borrowing FixedBuffer<UInt8>, count: Int, isWhole: Bool, _ rules: Rules,
     _ findings: inout Findings
@@ -60,6 +61,7 @@ public struct NotificationReader: BitwiseCopyable {
   /// - Parameters:
   ///   - isWhole: Whether the text is complete, so that an end inside an object is an error.
   ///   - findings: receives the findings of this notification; earlier findings are removed.
+  @_optimize(speed)
   public mutating func next(
     in text: Span<UInt8>, isWhole: Bool, _ rules: Rules, _ findings: inout Findings
   ) -> Reading {

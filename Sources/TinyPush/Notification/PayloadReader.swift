@@ -14,6 +14,7 @@ struct PayloadReader {
   }
 
   /// Reads the payload; the scanner is at its opening brace.
+  @_optimize(speed)
   mutating func read(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ traits: inout PayloadTraits,
     _ findings: inout Findings
@@ -80,6 +81,7 @@ struct PayloadReader {
 
   // MARK: - aps
 
+  @_optimize(speed)
   private mutating func readAps(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ traits: inout PayloadTraits,
     _ findings: inout Findings

@@ -35,6 +35,8 @@ public struct BinaryLink: ~Copyable, Link {
   var upSince: Instant?
   /// Whether the present or last connection settled anything.
   public internal(set) var hasProgressed = false
+  /// How many notifications the present or last connection settled.
+  var settledCount = 0
   var backoff: Backoff
   /// The limit on connections, also where each one settles something.
   ///
@@ -72,6 +74,8 @@ public struct BinaryLink: ~Copyable, Link {
 
   /// How long a connection must last to count as a success without settling anything.
   private static let lasting = Duration.seconds(60)
+  /// How many notifications a connection must settle to cost nothing of ``rate``.
+  private static let productive = 1024
 
   /// Creates a link without a connection.
   ///
@@ -133,7 +137,10 @@ public struct BinaryLink: ~Copyable, Link {
   ///
   /// A connection that lasted resets the backoff.
   private mutating func dialAt() -> Instant {
-    if hasProgressed { return time.now }
+    if hasProgressed {
+      if settledCount >= Self.productive { rate.forgive() }
+      return time.now
+    }
     if let upSince, upSince + Self.lasting < time.now {
       backoff.reset()
       // What kept barriers from being answered may have ended.
@@ -167,6 +174,7 @@ public struct BinaryLink: ~Copyable, Link {
     state = .up
     upSince = time.now
     hasProgressed = false
+    settledCount = 0
   }
 
   /// Records that the connection failed or ended.

@@ -21,9 +21,9 @@ extension BinaryLink {
   /// A barrier is a frame that the gateway must refuse. Its answer proves that everything before it
   /// arrived.
   public enum Confirm: UInt8, Sendable, BitwiseCopyable {
-    /// At the end of `--once`, and at a stop.
+    /// At the end of `--once`, at a stop, and when no more notifications may be in flight.
     case drain
-    /// Also when the window fills or a burst ends.
+    /// Also when a burst ends.
     case barrier
     /// Never: only time settles.
     case settle

@@ -67,6 +67,7 @@ extension BinaryLink {
 
   private mutating func recordProgress(_ count: Int) {
     hasProgressed = true
+    settledCount += count
     isGatewayUnproven = false
     backoff.reset()
     poisonSearch.settled(count)

@@ -23,6 +23,7 @@ extension BinaryLink {
   }
 
   /// Puts a notification into the batch, or refuses it for its size.
+  @_optimize(speed)
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     let entry = Window.Entry(message: message.number, wasSent: message.wasSent)
     if message.rendition.bytes >= oversized.limit { return oversized.queue.append(entry) }
@@ -180,9 +181,10 @@ extension BinaryLink {
     let isDue = supply.isAllSent || isFull || settlesByBarrier && isSettleOver
     if poisonSearch.isNarrowed { return isDue && isolationEnd.map { time.now >= $0 } ?? true }
     if supply.isStopping || shared.isOnce { return isDue || supply.isStopping }
+    // Only a barrier makes room in a full window at once.
+    if isFull { return true }
     guard settings.confirm == .barrier else { return false }
-    // Only a barrier makes room in a full window.
-    return isDue && (isFull || nextBarrierAt.map { time.now >= $0 } ?? true)
+    return isDue && nextBarrierAt.map { time.now >= $0 } ?? true
   }
 
   /// Whether the oldest notifications have waited for `settle`.

@@ -178,7 +178,7 @@ import Testing
     #expect(checkup.status == 78)
     #expect(checkup["config.file"].state == "error")
     #expect(
-      checkup["config.file"].message == "\(path):2: window must be a number from 16 to 65536")
+      checkup["config.file"].message == "\(path):2: window must be a number from 16 to 65000")
     #expect(ended.errors.contains("\(path):2: window must be"))
   }
 

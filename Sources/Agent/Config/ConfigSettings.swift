@@ -76,7 +76,7 @@ extension Config {
         try Self.choice(value, "replace show", "replace or show") == 0 ? .replace : .show
     case .window:
       courier.window = Int(
-        try Self.count(Self.number(value), 16...65_536, "a number from 16 to 65536"))
+        try Self.count(Self.number(value), 16...65_000, "a number from 16 to 65000"))
     case .streams:
       courier.streams = Int(
         try Self.count(Self.number(value), 1...1000, "a number from 1 to 1000"))

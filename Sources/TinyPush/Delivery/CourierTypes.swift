@@ -21,7 +21,7 @@ extension Courier {
     public var uncertain = Uncertain.resend
     /// The time between two scans of `new/`.
     public var rescan = Duration.seconds(900)
-    /// The most files, or stretches of large files, that are under way.
+    /// The most files, and the most notifications, that are under way.
     public var window = 8192
     /// Whether the agent ends when the spool is empty.
     public var isOnce = false

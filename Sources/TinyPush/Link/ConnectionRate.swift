@@ -8,6 +8,8 @@ public struct ConnectionRate {
   private let interval: Duration
   /// When all connections are paid for, and a whole burst may be made again.
   private var restedAt = Instant(milliseconds: 0)
+  /// What the last connection cost.
+  private var lastCost = Duration.milliseconds(0)
   private var random: UInt64
 
   /// Creates a limit without connections.
@@ -36,6 +38,13 @@ public struct ConnectionRate {
   public mutating func connect(at now: Instant) {
     random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
     let extra = (random >> 33) % (interval.milliseconds + 1)
-    restedAt = max(restedAt, now) + interval + .milliseconds(extra)
+    lastCost = interval + .milliseconds(extra)
+    restedAt = max(restedAt, now) + lastCost
+  }
+
+  /// Takes back what the last connection cost, since it delivered much.
+  public mutating func forgive() {
+    restedAt = Instant(milliseconds: restedAt.milliseconds - lastCost.milliseconds)
+    lastCost = .milliseconds(0)
   }
 }

@@ -67,6 +67,8 @@ public struct BinaryLink: ~Copyable, Link {
   var answer = ErrorResponseReader()
   /// Whether the gateway has answered "no error" on this connection.
   var saysNoError = false
+  /// Whether the gateway has answered "no error" on any connection.
+  var hasSaidNoError = false
   var poisonSearch = PoisonSearch()
   /// Whether the gateway has accepted nothing since a poison notification was isolated.
   var isGatewayUnproven = false

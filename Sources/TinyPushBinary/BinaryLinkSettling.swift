@@ -113,6 +113,7 @@ extension BinaryLink {
     } else if response.status == .none {
       settle(before: id + 1, byProof: true)
       saysNoError = true
+      hasSaidNoError = true
       return
     } else if response.status == .shutdown {
       settle(before: id + 1, byProof: true)

@@ -181,10 +181,10 @@ extension BinaryLink {
     let isDue = supply.isAllSent || isFull || settlesByBarrier && isSettleOver
     if poisonSearch.isNarrowed { return isDue && isolationEnd.map { time.now >= $0 } ?? true }
     if supply.isStopping || shared.isOnce { return isDue || supply.isStopping }
-    // Only a barrier makes room in a full window at once.
-    if isFull { return true }
+    // Only a barrier makes room in a full window at once, unless the gateway says "no error".
+    if isFull, !hasSaidNoError { return true }
     guard settings.confirm == .barrier else { return false }
-    return isDue && nextBarrierAt.map { time.now >= $0 } ?? true
+    return isDue && (isFull || nextBarrierAt.map { time.now >= $0 } ?? true)
   }
 
   /// Whether the oldest notifications have waited for `settle`.

@@ -38,6 +38,20 @@ func `a few connections may be made at once, and then one every few seconds`(sta
   }
 }
 
+@Test func `a connection that delivers much costs nothing`() {
+  var rate = ConnectionRate(seed: 3)
+  for _ in 0..<100 {
+    #expect(rate.nextAt <= at(1_000_000))
+    rate.connect(at: at(1_000_000))
+    rate.forgive()
+  }
+  // A second call for the same connection takes nothing back.
+  for _ in 0..<7 { rate.connect(at: at(1_000_000)) }
+  rate.forgive()
+  rate.forgive()
+  #expect(rate.nextAt > at(1_000_000))
+}
+
 @Test func `equal seeds connect in step, and other seeds do not`() {
   #expect(connections(20, from: 0, seed: 4) == connections(20, from: 0, seed: 4))
   #expect(connections(20, from: 0, seed: 4) != connections(20, from: 0, seed: 6))

@@ -197,6 +197,7 @@ func `a full window stops the intake until notifications settle`(format: FrameFo
     $0.window = 16
   } binary: {
     $0.format = format
+    $0.confirm = .settle
   }
   for number in 1...200 { world.put("a\(1000 + number)", number, tells: false) }
   world.run(.seconds(5))
@@ -206,6 +207,17 @@ func `a full window stops the intake until notifications settle`(format: FrameFo
   #expect(world.accepted == Array(1...2 * window))
   world.run(.seconds(40))
   #expect(world.accepted == Array(1...200))
+  #expect(world.waiting == [])
+}
+
+@Test func `a barrier empties a full window at once`() {
+  let world = World { $0.window = 16 }
+  for number in 1...200 { world.put("a\(1000 + number)", number, tells: false) }
+  world.run(.seconds(3))
+  #expect(world.accepted == Array(1...200))
+  #expect(world.barriers == 2)
+  #expect(world.waiting.count == 200 - 2 * window)
+  world.run(.seconds(10))
   #expect(world.waiting == [])
 }
 
@@ -233,13 +245,14 @@ func `a full window stops the intake until notifications settle`(format: FrameFo
 
 @Test func `a stop settles what was sent and leaves the rest in the spool`() {
   let world = World { $0.window = 16 }
-  for number in 1...200 { world.put("a\(1000 + number)", number, tells: false) }
+  for number in 1...50 { world.put("a\(1000 + number)", number, tells: false) }
   world.run(.seconds(1))
+  for number in 51...200 { world.put("a\(1000 + number)", number) }
   world.courier.stop()
   world.runToEnd(within: .seconds(5))
-  #expect(world.accepted == Array(1...window))
-  #expect(world.removed.count == window)
-  #expect(world.waiting.count == 200 - window)
+  #expect(world.accepted == Array(1...50))
+  #expect(world.removed.count == 50)
+  #expect(world.waiting.count == 150)
   #expect(world.barriers == 1)
 }
 

@@ -13,7 +13,9 @@ enum RecipientCommand {
     goes to all device tokens in the file. A running agent reads a changed file by
     itself.
 
-      add                   add a device token, or change its language or comment
+      add                   the app has registered the token: add it, or change its
+                            language or comment, and send to it again if it is
+                            suppressed
       remove                remove a device token
       list                  print the tokens in the named files, or in all files
       --language TAG        the device's language, such as fr or fr-CA; empty: none
@@ -62,11 +64,13 @@ enum RecipientCommand {
     guard action == .remove || mayBeSent else {
       throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
     }
+    let now = UInt32(clamping: Clock.time().wallSeconds ?? 0)
     var change =
       action == .add
-      ? RecipientChange(add: token, language: language, comment: comment)
+      ? RecipientChange(add: token, registered: now, language: language, comment: comment)
       : RecipientChange(remove: token)
-    return try make(&change, of: token, config, isJSON: isJSON, arguments)
+    return try make(
+      &change, of: token, isRemoval: action == .remove, config, isJSON: isJSON, arguments)
   }
 
   // MARK: - Arguments
@@ -127,10 +131,11 @@ enum RecipientCommand {
 
   @inline(never)
   private static func make(
-    _ change: inout RecipientChange, of token: DeviceToken, _ config: borrowing Config,
-    isJSON: Bool, _ arguments: borrowing Arguments
+    _ change: inout RecipientChange, of token: DeviceToken, isRemoval: Bool,
+    _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     let name = CString.span(arguments.operand(1)!)
+    let suppressed = isRemoval ? nil : suppression(of: token, config)
     var message = Text()
     do throws(ExitStatus) {
       let editor = try RecipientsEditor(config.recipients.span, name, message: &message)
@@ -144,15 +149,31 @@ enum RecipientCommand {
       line.member("name", string: name)
       line.member("token", hex: token.bytes)
       line.member("state", word: words(change.outcome))
+      if let suppressed { line.member("suppressed", number: suppressed.time) }
       line.endLine()
     } else {
       line.append(printable: name)
       line.append(" ")
       line.append(hex: token.bytes)
-      line.append("  ", words(change.outcome), "\n")
+      line.append("  ", words(change.outcome))
+      if let suppressed {
+        line.append("; it was suppressed since ")
+        line.append(utc: suppressed.time)
+        line.append(" (", suppressed.reason.text, ")")
+      }
+      line.append("\n")
     }
     line.write(to: STDOUT_FILENO)
     return .ok
+  }
+
+  /// Returns why nothing was sent to a token so far, as far as this user may read the list.
+  @inline(never)
+  private static func suppression(
+    of token: DeviceToken, _ config: borrowing Config
+  ) -> SuppressionRecord? {
+    var recipients = SuppressedRecipients(config)
+    return recipients.record(of: token.identity)
   }
 
   @inline(never)
@@ -161,6 +182,7 @@ enum RecipientCommand {
     case .unchanged: "unchanged"
     case .added: "added"
     case .updated: "updated"
+    case .registered: "registered again"
     case .removed: "removed"
     case .absent: "not there"
     }
@@ -210,7 +232,7 @@ enum RecipientCommand {
     let error = listing.forEachLine(in: name) { number, content, line in
       switch content {
       case .nothing: break
-      case .recipient(let token, _): lines.print(name, number, token, line)
+      case .recipient(let recipient): lines.print(name, number, recipient, line)
       case .wrong(let problem, _):
         lines.flush()
         var text = Text()
@@ -249,14 +271,16 @@ struct RecipientLines: ~Copyable {
 
   deinit {}
 
-  /// Prints a recipient: `NAME TOKEN lang=TAG # COMMENT`, or an object.
+  /// Prints a recipient: `NAME TOKEN lang=TAG registered=SECONDS # COMMENT`, or an object.
   ///
-  /// The object has `name`, `line`, `token`, `language` and `comment`. On a terminal that is too
-  /// narrow, the token has a line of its own, so that it can be copied.
+  /// The object has `name`, `line`, `token`, `language`, `registered` and `comment`. On a terminal
+  /// that is too narrow, the token has a line of its own, so that it can be copied.
   @inline(never)
   mutating func print(
-    _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>
+    _ name: Span<UInt8>, _ number: UInt64, _ recipient: RecipientsFile.Recipient,
+    _ line: Span<UInt8>
   ) {
+    let token = recipient.token
     let language = RecipientsFile.language(in: line)
     let comment = RecipientsFile.comment(in: line)
     if isJSON {
@@ -265,6 +289,7 @@ struct RecipientLines: ~Copyable {
       text.member("line", number: number)
       text.member("token", hex: token.bytes)
       if language.count > 0 { text.member("language", string: language) }
+      if recipient.registered > 0 { text.member("registered", number: recipient.registered) }
       if comment.count > 0 { text.member("comment", string: comment) }
       text.endLine()
     } else {
@@ -272,6 +297,7 @@ struct RecipientLines: ~Copyable {
       if language.count > 0 {
         rest.append(" lang=", bytes: language)
       }
+      if recipient.registered > 0 { rest.append(" registered=", recipient.registered) }
       if comment.count > 0 {
         rest.append(" # ")
         rest.append(shown: comment)

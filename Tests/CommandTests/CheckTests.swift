@@ -187,7 +187,7 @@ import Testing
         \(list):4:3: error: a device token has an even number of hex digits, from 2 to 200; this one has a different number
             123
             ^~~
-        \(list):5:66: error: only lang=LANGUAGE or a # comment may follow the token
+        \(list):5:66: error: only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token
           \(token(2)) Ann
                                                                            ^~~
         \(list): 3 recipients, 2 refused

@@ -17,7 +17,10 @@ import Testing
     try box.run(command(box, arguments, build: build))
   }
 
-  private func file(_ box: Box) -> String { box.text("recipients/family") }
+  /// The file, without the times of registration.
+  private func file(_ box: Box) -> String { timeless(box.text("recipients/family")) }
+
+  private func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, with: "") }
 
   private func mode(_ path: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
@@ -40,7 +43,7 @@ import Testing
     }
     let (one, two) = (token(1), token(0xAB))
     try check("add", "family", one, says: "family \(one)  added", then: "\(one)\n")
-    try check("add", "family", one, says: "family \(one)  unchanged", then: "\(one)\n")
+    try check("add", "family", one, says: "family \(one)  registered again", then: "\(one)\n")
     try check(
       "add", "family", two.uppercased(), "--language=fr-CA", "--comment", " Zoë's #2 ",
       says: "family \(two)  added", then: "\(one)\n\(two) lang=fr-CA # Zoë's #2\n")
@@ -49,9 +52,14 @@ import Testing
       says: #"{"name":"family","token":"\#(two)","state":"updated"}"#,
       then: "\(one)\n\(two) lang=de # Zoë's #2\n")
     let listed = try recipient(box, "list", build: build)
-    #expect(listed.output == "family \(one)\nfamily \(two) lang=de # Zoë's #2\n")
-    let lines = try objects(recipient(box, "list", "family", "--json", build: build).output)
+    #expect(timeless(listed.output) == "family \(one)\nfamily \(two) lang=de # Zoë's #2\n")
+    var lines = try objects(recipient(box, "list", "family", "--json", build: build).output)
     try #require(lines.count == 2)
+    for index in lines.indices {
+      let registered = try #require(lines[index].removeValue(forKey: "registered") as? Int)
+      #expect(abs(registered - Int(Date().timeIntervalSince1970)) < 600)
+      #expect(listed.output.contains(" registered=\(registered)"))
+    }
     #expect(try lines.at(0) as NSDictionary == ["name": "family", "line": 1, "token": one])
     #expect(
       try lines.at(1) as NSDictionary

@@ -224,6 +224,43 @@ import Testing
     }
   }
 
+  @Test func `recipient add lets an app that was installed again get notifications`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let recipients = box.path + "/recipients"
+    let token = try sandbox.token(box, "token", "phone")
+    try box.write("\(token) registered=1700000000\n", to: "recipients/family")
+    func add() throws -> String {
+      let added = try box.run(
+        Build.command(Build.host) + [
+          "recipient", "add", "family", token, "--config", sandbox.http2Config, "-o",
+          "recipients=\(recipients)",
+        ])
+      #expect(added.status == 0, "\(added.errors)")
+      return added.output
+    }
+    func send(_ alert: String) throws {
+      try box.write(
+        #"{"to":"family","payload":{"aps":{"alert":"\#(alert)"}}}"#,
+        to: "sandbox/spool/new/\(alert)")
+      let agent = try deliver(box, sandbox, "recipients=\(recipients)")
+      #expect(agent.status == 0, "\(agent.errors)")
+    }
+    try sandbox.device(box, "uninstall", "phone")
+    for _ in 1...2 { try send("gone") }
+    try #expect(sandbox.events("refused").map { $0["reason"] as? String } == ["Unregistered"])
+    try #expect(sandbox.token(box, "reregister", "phone") == token)
+    let again = try add()
+    #expect(again.hasPrefix("family \(token)  registered again; it was suppressed since 20"))
+    #expect(again.hasSuffix(" (gone)\n"), "\(again)")
+    try send("back")
+    try wait(for: "the phone to show it") {
+      try sandbox.events("delivered").map { $0["text"] as? String } == ["back"]
+    }
+    #expect(try add() == "family \(token)  registered again\n")
+  }
+
   @Test func `the sandbox keeps a notification for an offline device across a restart`() throws {
     let box = try Box()
     defer { box.end() }

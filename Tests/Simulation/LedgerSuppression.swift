@@ -72,6 +72,8 @@ extension Ledger {
     var registered: [Int: Set<UInt32>] = [:]
     /// When the app registered tokens, as notifications to a list say.
     var registeredLists: Set<UInt32> = []
+    /// When the app registered a token, as its line of a recipients file says.
+    var listed: [Int: UInt32] = [:]
     /// When the app registered the token, by the notification's serial number.
     var said: [Int: UInt32] = [:]
     /// Whether the clock is never set back or forward.
@@ -212,14 +214,32 @@ extension Ledger {
     }
   }
 
-  /// When the app registered a token, as all notifications say.
-  private func registrations(_ token: Int) -> Set<UInt32> {
-    suppressing.registered[token, default: []].union(suppressing.registeredLists)
+  /// Notes a line of a recipients file.
+  func registers(_ line: String) {
+    let bytes = line.bytes
+    guard case .recipient(let recipient) = RecipientsFile.read(bytes.span, for: .http2),
+      recipient.registered > 0
+    else { return }
+    suppressing.listed[World.number(recipient.token)] = recipient.registered
   }
 
-  /// When the app registered a notification's token, as the notification says.
+  /// When the app registered a token, as all notifications and its recipients file say.
+  private func registrations(_ token: Int) -> Set<UInt32> {
+    suppressing.registered[token, default: []].union(suppressing.registeredLists)
+      .union([suppressing.listed[token] ?? 0])
+  }
+
+  /// When the app registered a notification's token, as the notification or its recipients file says.
   private func registered(_ number: Int) -> UInt32 {
-    suppressing.said[World.serial(of: number)] ?? 0
+    max(suppressing.said[World.serial(of: number)] ?? 0, listed(number % World.tokensMax))
+  }
+
+  /// When the app registered a token, as a recipients file says; 0: unknown, or in the future.
+  private func listed(_ token: Int) -> UInt32 {
+    let registered = suppressing.listed[token] ?? 0
+    // While the clock is not set, the agent takes each time for past.
+    guard let wall = timeline.time.wallSeconds else { return registered }
+    return Int64(registered) > wall ? 0 : registered
   }
 
   /// Checks a frame that is about to be written.
@@ -227,7 +247,9 @@ extension Ledger {
     let serial = World.serial(of: number)
     guard serial == 0 || suppressing.said[serial] != nil else { return }
     let token = number % World.tokensMax
-    let registered = registered(number)
+    // The clock may have been set since the agent looked.
+    let listed = suppressing.isClockSteady ? 0 : suppressing.listed[token] ?? 0
+    let registered = max(registered(number), listed)
     if suppressing.since.allSatisfy({ $0.forbids(token, registered: registered) }) {
       complain("\(number) is sent, and its token is suppressed")
     }
@@ -247,7 +269,11 @@ extension Ledger {
   /// Whether the agent may withhold a notification because it knew the token as suppressed.
   func isSuppressed(_ number: Int, _ item: Item) -> Bool {
     let token = number % World.tokensMax
-    func isSuppressed(since time: UInt32) -> Bool { item.registered == 0 || item.registered < time }
+    // What is in the future when the file is read, may be in the past now.
+    let isOld = suppressing.isClockSteady && suppressing.listed[token] ?? 0 < Workload.start
+    let listed = isOld ? listed(token) : 0
+    let registered = max(item.registered, listed)
+    func isSuppressed(since time: UInt32) -> Bool { registered == 0 || registered < time }
     if let time = suppressing.present[token], isSuppressed(since: time) { return true }
     return suppressing.past[token, default: []].contains {
       $0.until >= item.putAt && isSuppressed(since: $0.time)

@@ -76,6 +76,7 @@ extension World {
     let list = SpoolFile((lines.joined(separator: "\n") + "\n").bytes, inode: listInode, items: [])
     list.failure = failure
     disk.lists[name] = list
+    for line in lines { ledger.registers(line) }
   }
 
   func makeUnreadable(_ name: String, _ failure: OpenFailure?) {

@@ -304,8 +304,10 @@ struct Workload {
         if lines.last!.count == 3 || lines.last!.count == 2000 { content.problems += 1 }
       }
       content.members.insert(number)
+      let registered = [0, Self.start - 500, Self.start + 300, 4_000_000_000][number % 4]
       lines.append(
-        World.token(number) + random.pick(["", " lang=de", "\r"])
+        World.token(number) + (registered > 0 ? " registered=\(registered)" : "")
+          + random.pick(["", " lang=de", "\r"])
           + (padding > 0 ? " #" + String(repeating: "-", count: padding) : ""))
       if number == first + 3, refusals[number] == nil, refusedOneIn < .max {
         refusals[number] = .invalidToken

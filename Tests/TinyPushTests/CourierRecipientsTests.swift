@@ -232,3 +232,23 @@ func `notifications behind one with a skipped recipients file are not lost at a 
   world.run(.seconds(60))
   #expect(Set(world.accepted) == [1, 2, 3])
 }
+
+@Test(arguments: [
+  // The app was gone at 1000 seconds after the start.
+  (0, [2]), (900, [2]), (1000, [1, 2]), (1500, [1, 2]), (5000, [2]),
+])
+func `a line that says when the app was registered again ends an older suppression`(
+  after: Int, accepted: [Int]
+) {
+  let world = World(once: true)
+  let start = Int(Workload.start)
+  world.wallAtStart = Workload.start + 2000
+  _ = world.disk.suppression.merge([World.record(1, UInt32(start) + 1000, .gone)], isWhole: true)
+  world.putList(
+    "family", World.token(1) + (after > 0 ? " registered=\(start + after)" : ""),
+    World.token(2))
+  put(world, "a", toFamily, 1, 2)
+  world.runToEnd()
+  #expect(world.accepted == accepted)
+  #expect(world.courier.counters.suppressed == (accepted.count == 1 ? 1 : 0))
+}

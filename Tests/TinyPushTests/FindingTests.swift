@@ -592,7 +592,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
-    .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .word, .language, .tooLong,
+    .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .word, .language, .registered, .tooLong,
   ]
   let codes =
     (all + others).map { String(words($0).prefix { $0 != ":" }) }

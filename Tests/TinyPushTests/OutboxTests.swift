@@ -20,7 +20,7 @@ extension Outbox {
   }
 
   fileprivate mutating func add(message text: UInt16, in line: Line = .low) -> MessageNumber {
-    add(to: device, nil, text: text, payloadBytes: 20, in: line)
+    add(to: RecipientsFile.Recipient(device), text: text, payloadBytes: 20, in: line)
   }
 
   fileprivate func bytes(of text: UInt16) -> [UInt8] { [UInt8](self.text(text)) }

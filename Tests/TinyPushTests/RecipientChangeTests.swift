@@ -28,11 +28,13 @@ private func detail(_ value: String?) -> RecipientChange.Detail {
 }
 
 private func added(
-  _ file: [String], language: String? = nil, comment: String? = nil
+  _ file: [String], language: String? = nil, comment: String? = nil, registered: UInt32 = 0
 ) -> String {
   let token = DeviceToken(hex: Array(mine.utf8).span)!
   return made(
-    RecipientChange(add: token, language: detail(language), comment: detail(comment)), of: file)
+    RecipientChange(
+      add: token, registered: registered, language: detail(language), comment: detail(comment)),
+    of: file)
 }
 
 @Test(
@@ -59,6 +61,25 @@ func `a recipient is added once or gets another language or comment, and the res
   #expect(added(file, language: language, comment: comment) == result)
 }
 
+@Test(
+  arguments: [
+    ([], nil, nil, "MINE registered=7\nadded"),
+    (["MINE"], nil, nil, "MINE registered=7\nregistered"),
+    (
+      ["MINE registered=6 lang=fr # x", "OTHER"], nil, nil,
+      "MINE lang=fr registered=7 # x\nOTHER\nregistered"
+    ),
+    (["MINE lang=fr # x"], "de", nil, "MINE lang=de registered=7 # x\nupdated"),
+    // The clock was set back.
+    (["MINE registered=8"], nil, nil, "MINE registered=8\nregistered"),
+    (["MINE # 1", "MINE lang=fr # 2"], nil, nil, "MINE registered=7 # 1\nupdated"),
+  ] as [([String], String?, String?, String)])
+func `a recipient that is added again is registered again`(
+  file: [String], language: String?, comment: String?, result: String
+) {
+  #expect(added(file, language: language, comment: comment, registered: 7) == result)
+}
+
 @Test func `a line that is too long does not count as the recipient's`() {
   let long = "MINE #" + String(repeating: "x", count: 1024)
   #expect(added([long]) == long + "\nMINE\nadded")
@@ -81,8 +102,8 @@ func `exactly the lines of a recipient are removed`(file: [String], result: Stri
 
 @Test(arguments: [
   ("", true), ("Marie's phone # 1", true), ("Zoë", true), ("a\nb", false), ("a\tb", false),
-  ("\u{1B}[2J", false), ("a\u{7F}", false), (String(repeating: "x", count: 773), true),
-  (String(repeating: "x", count: 774), false),
+  ("\u{1B}[2J", false), ("a\u{7F}", false), (String(repeating: "x", count: 751), true),
+  (String(repeating: "x", count: 752), false),
 ])
 func `a comment has no control characters and fits the line`(text: String, isComment: Bool) {
   let bytes = Array(text.utf8)

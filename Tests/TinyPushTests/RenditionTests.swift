@@ -276,12 +276,15 @@ private func line(_ text: String) -> String {
   let bytes = text.bytes
   switch RecipientsFile.read(bytes.span, for: .binary) {
   case .nothing: return "nothing"
-  case .recipient(let device, let language):
+  case .recipient(let recipient):
     let digits = token.bytes
     let expected = DeviceToken(hex: digits.span)
-    #expect(expected == device)
-    guard let language else { return "recipient" }
-    return "recipient " + TinyPushTests.text { language.append(to: &$0) }
+    #expect(expected == recipient.token)
+    let language = recipient.language.map { language in
+      " " + TinyPushTests.text { language.append(to: &$0) }
+    }
+    return "recipient" + (language ?? "")
+      + (recipient.registered > 0 ? " \(recipient.registered)" : "")
   case .wrong(let problem, let at): return "\(at) \(problem.code): \(problem.text)"
   }
 }
@@ -291,6 +294,8 @@ private func line(_ text: String) -> String {
   (token, "recipient"), ("  \(token)\r", "recipient"),
   ("\(token.uppercased())\t# Ann", "recipient"),
   ("\(token) lang=fr_CA", "recipient fr-ca"), ("\(token) lang=de # Ben", "recipient de"),
+  ("\(token) registered=1795591391", "recipient 1795591391"),
+  ("\(token) registered=4294967295 lang=de # Ben", "recipient de 4294967295"),
   (
     " 12",
     "1 token-size: over the binary protocol a device token has 64 hex digits; this one has a different number: only protocol = http2 can send to it"
@@ -303,11 +308,17 @@ private func line(_ text: String) -> String {
     "\t\(token.dropLast())z",
     "64 token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
   ),
-  ("\(token) fr", "65 recipient-word: only lang=LANGUAGE or a # comment may follow the token"),
-  ("\(token) lang=", "65 recipient-word: only lang=LANGUAGE or a # comment may follow the token"),
+  (
+    "\(token) fr",
+    "65 recipient-word: only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
+  ),
+  (
+    "\(token) lang=",
+    "65 recipient-word: only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
+  ),
   (
     "\(token) lang=fr lang=de",
-    "73 recipient-word: only lang=LANGUAGE or a # comment may follow the token"
+    "73 recipient-word: only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
   ),
   ("\(token)  lang=f!", "71 recipient-language: not a language: write lang=fr or lang=fr-CA"),
 ])

@@ -43,8 +43,8 @@ private struct Reading: ~Copyable {
       switch roster.next(for: .http2) {
       case .more: read()
       case .end: return nil
-      case .recipient(let token, _):
-        let digits = text { $0.append(hex: token.bytes) }
+      case .recipient(let recipient):
+        let digits = text { $0.append(hex: recipient.token.bytes) }
         let line = roster.line
         roster.pass()
         return "\(line): \(Int(digits, radix: 16)!)"

@@ -51,8 +51,8 @@ fileprivate func `a recipients file takes each token that its protocol can carry
 ) {
   let line = (String(repeating: "c", count: row.digits) + " lang=de").bytes
   switch RecipientsFile.read(line.span, for: service) {
-  case .recipient(let token, _):
-    #expect(row.problem(service) == nil && 2 * token.count == row.digits)
+  case .recipient(let recipient):
+    #expect(row.problem(service) == nil && 2 * recipient.token.count == row.digits)
   case .wrong(let problem, at: 0):
     #expect("\(problem.code): \(problem.text)".hasPrefix(row.problem(service) ?? "nothing"))
   default: Issue.record("neither a recipient nor a mistake at the beginning")

@@ -41,7 +41,9 @@ struct RecipientsLookup: ~Copyable {
 
   /// Calls `body` with the recipients in a file, until it returns false; returns 0 or an errno.
   @inline(never)
-  func forEachRecipient(in name: Span<UInt8>, _ body: (DeviceToken) -> Bool) -> Int32 {
+  func forEachRecipient(
+    in name: Span<UInt8>, _ body: (RecipientsFile.Recipient) -> Bool
+  ) -> Int32 {
     guard RecipientsFile.isName(name) else { return EINVAL }
     var path = Text(capacity: 4200)
     path.append(cString: directory.pointer)
@@ -57,7 +59,9 @@ struct RecipientsLookup: ~Copyable {
       guard count > 0 else { return Int32(-count) }
       guard lines.isBeginning, lines.isEnd else { continue }
       let line = lines.line.extracting(0..<lines.line.count - 1)
-      if case .recipient(let token, _) = RecipientsFile.read(line, for: service), !body(token) {
+      if case .recipient(let recipient) = RecipientsFile.read(line, for: service),
+        !body(recipient)
+      {
         return 0
       }
     }

@@ -13,6 +13,11 @@ public struct SuppressedRecipients: ~Copyable {
 
   deinit {}
 
+  /// Returns since when and why a token is suppressed; nil: it is not.
+  public mutating func record(of token: TokenIdentity) -> SuppressionRecord? {
+    suppressed.find(token).flatMap { $0.forbids() ? $0 : nil }
+  }
+
   /// Calls `body` with each suppressed recipient of a notification, and its record.
   ///
   /// - Parameter text: the text with the notification.
@@ -42,8 +47,8 @@ public struct SuppressedRecipients: ~Copyable {
     for number in 0..<notification.lists {
       if number > 0 { name = notification.nextString(after: name.upperBound, in: text) }
       let list = notification.isBare ? Notification.defaultList.span : text.extracting(name)
-      _ = lists.forEachRecipient(in: list) { token in
-        find(token, registered, &suppressed, body)
+      _ = lists.forEachRecipient(in: list) { recipient in
+        find(recipient.token, max(registered, recipient.registered), &suppressed, body)
         return true
       }
     }

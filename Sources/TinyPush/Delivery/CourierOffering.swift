@@ -41,7 +41,7 @@ extension Courier {
     let text = outbox[text: entry.text]
     let born = lifeStart(of: notification, in: text.file)
     let identity = entry.token.identity
-    if let outcome = reasonNotToSend(notification, identity, from: born) {
+    if let outcome = reasonNotToSend(notification, entry, identity, from: born) {
       if entry.isAdmitted { forgetSending(notification, entry) }
       settle(message, outcome)
       return true
@@ -78,19 +78,27 @@ extension Courier {
   /// Returns why a notification is not sent to a token; nil: it is sent.
   @inline(never)
   private mutating func reasonNotToSend(
-    _ notification: Notification, _ token: TokenIdentity, from born: Int64?
+    _ notification: Notification, _ entry: Outbox.Entry, _ token: TokenIdentity,
+    from born: Int64?
   ) -> Settlement.Outcome? {
     if isExpired(notification, from: born) {
       counters.expired += 1
       return .expired
     }
-    let registered = notification.registered
+    let registered = registration(of: entry, notification)
     guard suppression.forbids(token, registered: registered, now: time.wallSeconds) else {
       return nil
     }
     counters.suppressed += 1
     let record = suppression.find(token)
     return .suppressed(record?.reason ?? .byHand, since: record?.time ?? 0)
+  }
+
+  /// Returns when the app last registered the token, in UNIX seconds; 0: unknown.
+  func registration(of entry: Outbox.Entry, _ notification: Notification) -> UInt32 {
+    // A time in the future would override each answer that the app is gone.
+    let isPast = time.wallSeconds.map { Int64(entry.registered) <= $0 } ?? true
+    return max(notification.registered, isPast ? entry.registered : 0)
   }
 
   // MARK: - Replacing

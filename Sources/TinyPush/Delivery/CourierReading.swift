@@ -376,7 +376,8 @@ extension Courier {
         ? notification.firstToken
         : notification.nextString(after: start, in: outbox.text(text))
       if let token = DeviceToken(hex: outbox.text(text).extracting(digits)) {
-        if let progression = add(notification, text, token, nil, &link) { return progression }
+        let recipient = RecipientsFile.Recipient(token)
+        if let progression = add(notification, text, recipient, &link) { return progression }
       }
       reader.notificationEnd = digits.upperBound
       reader.cursor.recipient += 1
@@ -427,7 +428,7 @@ extension Courier {
   /// Returns nil if the next recipient may follow.
   @_optimize(speed)
   mutating func add<L: Link & ~Copyable>(
-    _ notification: Notification, _ text: UInt16, _ token: DeviceToken, _ language: LanguageTag?,
+    _ notification: Notification, _ text: UInt16, _ recipient: RecipientsFile.Recipient,
     _ link: inout L
   ) -> Progression? {
     guard outbox.hasRoom else {
@@ -442,11 +443,11 @@ extension Courier {
     }
     reader.turn += 1
     let rendition = Rendition(
-      notification, for: language, in: outbox.text(text), settings.rules)
+      notification, for: recipient.language, in: outbox.text(text), settings.rules)
     let isFirst = outbox.nextToSend == nil
     let isHigh = notification.isUrgent || notification.priority == 10
     let message = outbox.add(
-      to: token, language, text: text, payloadBytes: rendition.bytes, in: isHigh ? .high : .low)
+      to: recipient, text: text, payloadBytes: rendition.bytes, in: isHigh ? .high : .low)
     files[outbox[text: text].file].open += 1
     if isFirst { _ = offer(message, notification, rendition, &link) }
     return nil

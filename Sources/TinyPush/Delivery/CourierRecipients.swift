@@ -13,8 +13,8 @@ extension Courier {
       case .more:
         name.set { reader.roster.appendName(to: &$0) }
         return .wants(.readRecipients)
-      case .recipient(let token, let language):
-        if let progression = add(notification, text, token, language, &link) { return progression }
+      case .recipient(let recipient):
+        if let progression = add(notification, text, recipient, &link) { return progression }
         reader.roster.pass()
         if recorder.pending != nil { return .goOn }
       case .wrong(.unreadable(.busy)) where !isLeaseTooOld:

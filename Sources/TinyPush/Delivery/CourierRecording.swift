@@ -147,8 +147,8 @@ extension Courier {
     guard !rejection.isGone else {
       let wasKnown = suppression.isForbidden(entry.token.identity)
       suppression.learnGone(
-        entry.token.identity, since: rejection.since, registered: notification.registered,
-        now: time.wallSeconds)
+        entry.token.identity, since: rejection.since,
+        registered: registration(of: entry, notification), now: time.wallSeconds)
       if !wasKnown, suppression.isForbidden(entry.token.identity) {
         report(.tokenGone(entry.token.firstDigits), file)
       }
@@ -193,12 +193,16 @@ extension Courier {
     default: break
     }
     if case .failureOfFile(.taken) = pending.task { files.decide(pending.file!, .isGone) }
-    guard let token = pending.invalidToken else { return }
+    guard pending.suppressesToken, let message = pending.message else { return }
+    let entry = outbox[message]
+    guard let notification = notification(entry.text) else { return }
+    let token = entry.token
     accepted.refuse(token.identity.hash, at: time.now)
     let file = pending.file!
     if pending.isSpared { return report(.tokenSpared(token.firstDigits), file) }
     let wasKnown = suppression.isForbidden(token.identity)
-    suppression.learnInvalid(token.identity, registered: pending.registered, now: time.wallSeconds)
+    suppression.learnInvalid(
+      token.identity, registered: registration(of: entry, notification), now: time.wallSeconds)
     if !wasKnown { report(.tokenInvalid(token.firstDigits), file) }
   }
 

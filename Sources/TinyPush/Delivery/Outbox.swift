@@ -24,6 +24,8 @@ struct Outbox: ~Copyable {
   struct Entry: BitwiseCopyable {
     var token: DeviceToken
     var language: LanguageTag?
+    /// When the token was registered, as its recipients file says, in UNIX seconds; 0: unknown.
+    var registered: UInt32
     /// The number of its text.
     var text: UInt16
     /// The size of the payload for the recipient.
@@ -266,7 +268,7 @@ struct Outbox: ~Copyable {
 
   /// Adds a message, and returns its number; ``hasRoom`` must be true.
   mutating func add(
-    to token: DeviceToken, _ language: LanguageTag?, text: UInt16, payloadBytes: Int, in line: Line
+    to recipient: RecipientsFile.Recipient, text: UInt16, payloadBytes: Int, in line: Line
   ) -> MessageNumber {
     precondition(hasRoom)
     var place = firstFree
@@ -278,8 +280,8 @@ struct Outbox: ~Copyable {
     }
     uses &+= 1
     entries[Int(place)] = Entry(
-      token: token, language: language, text: text, payloadBytes: UInt16(clamping: payloadBytes),
-      line: .link, firstLine: line, uses: uses)
+      token: recipient.token, language: recipient.language, registered: recipient.registered,
+      text: text, payloadBytes: UInt16(clamping: payloadBytes), line: .link, firstLine: line, uses: uses)
     texts[Int(text)].messages += 1
     count += 1
     let number = MessageNumber(UInt32(uses) << 16 | UInt32(place))

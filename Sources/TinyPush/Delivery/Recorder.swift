@@ -11,12 +11,10 @@ struct Recorder: ~Copyable {
     /// The message that is settled with it.
     var message: MessageNumber?
     var settlement: Settlement
-    /// A token to suppress once the record is written.
-    var invalidToken: DeviceToken?
+    /// Whether the message's token is to be suppressed once the record is written.
+    var suppressesToken = false
     /// Whether the token was accepted before, so that it is not suppressed yet.
     var isSpared = false
-    /// When the token was registered, in UNIX seconds, as the notification says.
-    var registered: UInt32 = 0
     /// The token and the topic's number of a limited alert; nil: no summary counts it.
     var limited: (token: DeviceToken, topic: UInt8)?
   }
@@ -210,11 +208,8 @@ struct Recorder: ~Copyable {
     pending = Pending(
       task: .failure, file: file, message: message,
       settlement: Settlement(.rejected(rejection), of: source, to: entry.token))
-    if rejection.suppressesToken {
-      pending?.invalidToken = entry.token
-      pending?.registered = notification.registered
-      pending?.isSpared = isSpared
-    }
+    pending?.suppressesToken = rejection.suppressesToken
+    pending?.isSpared = isSpared
   }
 
   /// Appends what happens to the token, and how to register it again.

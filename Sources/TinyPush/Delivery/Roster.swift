@@ -12,7 +12,7 @@ struct Roster: ~Copyable {
 
   /// The next entry of the file.
   enum Entry {
-    case recipient(DeviceToken, LanguageTag?)
+    case recipient(RecipientsFile.Recipient)
     case wrong(Problem)
     /// The entry is not complete: read more of the file.
     case more
@@ -153,7 +153,7 @@ struct Roster: ~Copyable {
       let entry = RecipientsFile.read(buffer.span(place..<end), for: service)
       switch entry {
       case .nothing: skipLine()
-      case .recipient(let token, let language): return .recipient(token, language)
+      case .recipient(let recipient): return .recipient(recipient)
       case .wrong(let problem, _): return .wrong(.line(problem))
       }
     }

@@ -4,10 +4,14 @@
 public struct RecipientChange: ~Copyable {
   /// The effect of a change on the file.
   public enum Outcome: UInt8 {
-    /// The file already has the recipient with the same language and comment.
+    /// The file already has the recipient, and the clock is not set, so that the time of the
+    /// registration is unknown.
     case unchanged
     case added
+    /// The recipient has another language or comment.
     case updated
+    /// The file already has the recipient, which is registered again.
+    case registered
     case removed
     /// The file does not have the recipient to remove.
     case absent
@@ -24,13 +28,20 @@ public struct RecipientChange: ~Copyable {
   private let isRemoval: Bool
   private let language: Detail
   private let comment: Detail
+  private let registered: UInt32
   /// The effect so far; final after ``finish(_:)``.
   public private(set) var outcome: Outcome
   private var isFound = false
 
-  /// Adds a recipient, or changes the language or comment of a known one.
-  public init(add token: DeviceToken, language: consuming Detail, comment: consuming Detail) {
+  /// Adds a recipient, or registers a known one again and changes its language or comment.
+  ///
+  /// - Parameter registered: the present time in UNIX seconds; 0: unknown.
+  public init(
+    add token: DeviceToken, registered: UInt32, language: consuming Detail,
+    comment: consuming Detail
+  ) {
     self.token = token
+    self.registered = registered
     self.language = language
     self.comment = comment
     isRemoval = false
@@ -40,6 +51,7 @@ public struct RecipientChange: ~Copyable {
   /// Removes a recipient.
   public init(remove token: DeviceToken) {
     self.token = token
+    registered = 0
     language = .kept
     comment = .kept
     isRemoval = true
@@ -51,8 +63,8 @@ public struct RecipientChange: ~Copyable {
   /// Appends the changed or unchanged form of a line, which includes its end.
   public mutating func take(_ line: Span<UInt8>, to text: inout Text) {
     let content = line.extracting(0..<max(line.count - 1, 0))
-    guard case .recipient(let device, _) = RecipientsFile.read(content, for: .http2),
-      device == token,
+    guard case .recipient(let recipient) = RecipientsFile.read(content, for: .http2),
+      recipient.token == token,
       content.count <= RecipientsFile.lineBytesMax
     else { return text.append(bytes: line) }
     if isRemoval {
@@ -67,11 +79,14 @@ public struct RecipientChange: ~Copyable {
     isFound = true
     let known = RecipientsFile.language(in: content)
     let remark = RecipientsFile.comment(in: content)
-    if language.isSame(as: known), comment.isSame(as: remark) {
+    if !(language.isSame(as: known) && comment.isSame(as: remark)) {
+      outcome = .updated
+    } else if registered > 0 {
+      outcome = .registered
+    } else {
       return text.append(bytes: line)
     }
-    outcome = .updated
-    write(language: known, comment: remark, to: &text)
+    write(language: known, max(registered, recipient.registered), comment: remark, to: &text)
   }
 
   /// Appends the recipient if the file does not have it.
@@ -79,14 +94,16 @@ public struct RecipientChange: ~Copyable {
     guard !isRemoval, !isFound else { return }
     outcome = .added
     let none = ("" as StaticString).span
-    write(language: none, comment: none, to: &text)
+    write(language: none, registered, comment: none, to: &text)
   }
 
   private borrowing func write(
-    language known: Span<UInt8>, comment remark: Span<UInt8>, to text: inout Text
+    language known: Span<UInt8>, _ registered: UInt32, comment remark: Span<UInt8>,
+    to text: inout Text
   ) {
     text.append(hex: token.bytes)
     language.append(or: known, after: " lang=", to: &text)
+    if registered > 0 { text.append(" registered=", registered) }
     comment.append(or: remark, after: " # ", to: &text)
     text.append("\n")
   }

@@ -1,10 +1,10 @@
 /// A recipients file: the recipients of a notification with `"to": "NAME"`.
 ///
-/// Each line has a token and perhaps its language. `#` begins a comment.
+/// Each line has a token, and perhaps its language and when it was registered. `#` begins a comment.
 ///
 /// ```
 /// # the family
-/// 0123…cdef lang=fr-CA
+/// 0123…cdef lang=fr-CA registered=1795591391
 /// ```
 public enum RecipientsFile {
   /// The longest line in bytes.
@@ -32,10 +32,24 @@ public enum RecipientsFile {
     return name.count < tokenDigitsMin || DeviceToken.firstNonDigit(name) != nil
   }
 
+  /// A recipient.
+  public struct Recipient: BitwiseCopyable {
+    /// The device token.
+    public let token: DeviceToken
+    /// The language of the device.
+    public internal(set) var language: LanguageTag?
+    /// When the app last registered the token, in UNIX seconds; 0: unknown.
+    ///
+    /// This ends a suppression that began before.
+    public internal(set) var registered: UInt32 = 0
+
+    init(_ token: DeviceToken) { self.token = token }
+  }
+
   /// The content of a line.
   public enum Line {
     case nothing
-    case recipient(DeviceToken, LanguageTag?)
+    case recipient(Recipient)
     /// A mistake, and the index of the byte at fault.
     case wrong(Problem, at: Int)
   }
@@ -48,6 +62,7 @@ public enum RecipientsFile {
     case tokenNotHex
     case word
     case language
+    case registered
     case tooLong
 
     /// A stable word for the problem, for programs.
@@ -57,6 +72,7 @@ public enum RecipientsFile {
       case .tokenNotHex: "token-not-hex"
       case .word: "recipient-word"
       case .language: "recipient-language"
+      case .registered: "recipient-registered"
       case .tooLong: "line-too-long"
       }
     }
@@ -69,8 +85,11 @@ public enum RecipientsFile {
       case .tokenSizeOfBinary:
         "over the binary protocol a device token has 64 hex digits; this one has a different number: only protocol = http2 can send to it"
       case .tokenNotHex: "a device token has only the digits 0-9 and a-f, without spaces or <>"
-      case .word: "only lang=LANGUAGE or a # comment may follow the token"
+      case .word:
+        "only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
       case .language: "not a language: write lang=fr or lang=fr-CA"
+      case .registered:
+        "registered= takes the UNIX seconds at which the app registered the token: tinypush recipient add writes them"
       case .tooLong: "longer than 1024 bytes: put each token on a line of its own"
       }
     }
@@ -94,25 +113,54 @@ public enum RecipientsFile {
     guard service == .http2 || digits.count == 2 * Rules.tokenBytesOfBinary else {
       return .wrong(.tokenSizeOfBinary, at: token.lowerBound)
     }
-    var language: LanguageTag?
+    var recipient = Recipient(device)
     while true {
       let word = word(line, from: &place)
-      guard word.count > 0 else { return .recipient(device, language) }
-      guard language == nil, word.count > 5,
-        line.extracting(word.lowerBound..<word.lowerBound + 5).equals("lang=")
-      else { return .wrong(.word, at: word.lowerBound) }
-      language = LanguageTag(line.extracting(word.lowerBound + 5..<word.upperBound))
-      guard language != nil else { return .wrong(.language, at: word.lowerBound + 5) }
+      guard word.count > 0 else { return .recipient(recipient) }
+      if let value = value(of: languageName, word, line), recipient.language == nil {
+        recipient.language = LanguageTag(line.extracting(value))
+        guard recipient.language != nil else { return .wrong(.language, at: value.lowerBound) }
+      } else if let value = value(of: registeredName, word, line), recipient.registered == 0 {
+        guard let seconds = seconds(line.extracting(value)), seconds > 0 else {
+          return .wrong(.registered, at: value.lowerBound)
+        }
+        recipient.registered = seconds
+      } else {
+        return .wrong(.word, at: word.lowerBound)
+      }
     }
+  }
+
+  static let languageName: StaticString = "lang="
+  static let registeredName: StaticString = "registered="
+
+  /// Returns the value in a word `NAME=VALUE`; nil: the word has another name, or no value.
+  private static func value(
+    of name: StaticString, _ word: Range<Int>, _ line: Span<UInt8>
+  ) -> Range<Int>? {
+    let start = word.lowerBound + name.utf8CodeUnitCount
+    guard start < word.upperBound, line.extracting(word.lowerBound..<start).equals(name) else {
+      return nil
+    }
+    return start..<word.upperBound
+  }
+
+  private static func seconds(_ digits: Span<UInt8>) -> UInt32? {
+    guard digits.count <= 10, digits.isWhole else { return nil }
+    var value: UInt64 = 0
+    for index in digits.indices { value = value * 10 + UInt64(digits[index].digitValue) }
+    return UInt32(exactly: value)
   }
 
   /// Returns the language of a valid line as written there; empty: none.
   @_lifetime(copy line)
   public static func language(in line: Span<UInt8>) -> Span<UInt8> {
     var place = 0
-    _ = word(line, from: &place)
-    let word = word(line, from: &place)
-    return line.extracting(min(word.lowerBound + 5, word.upperBound)..<word.upperBound)
+    while true {
+      let word = word(line, from: &place)
+      if word.count == 0 { return line.extracting(word) }
+      if let value = value(of: languageName, word, line) { return line.extracting(value) }
+    }
   }
 
   /// Returns the comment of a line without its end; empty: none.
@@ -129,8 +177,7 @@ public enum RecipientsFile {
 
   /// Returns whether a text may be written as a comment.
   ///
-  /// The text must be UTF-8 without control characters, and must leave room for the token and the
-  /// language.
+  /// The text must be UTF-8 without control characters, and must leave room for what is before it.
   public static func isComment(_ text: Span<UInt8>) -> Bool {
     var index = 0
     while index < text.count {
@@ -140,7 +187,7 @@ public enum RecipientsFile {
       guard length > 0 else { return false }
       index += length
     }
-    return text.count <= lineBytesMax - DeviceToken.digitCountMax - LanguageTag.byteCountMax - 16
+    return text.count <= lineBytesMax - DeviceToken.digitCountMax - LanguageTag.byteCountMax - 38
   }
 
   /// Returns the next word; empty at the end and before a comment.

@@ -281,7 +281,8 @@ struct Outbox: ~Copyable {
     uses &+= 1
     entries[Int(place)] = Entry(
       token: recipient.token, language: recipient.language, registered: recipient.registered,
-      text: text, payloadBytes: UInt16(clamping: payloadBytes), line: .link, firstLine: line, uses: uses)
+      text: text, payloadBytes: UInt16(clamping: payloadBytes), line: .link, firstLine: line,
+      uses: uses)
     texts[Int(text)].messages += 1
     count += 1
     let number = MessageNumber(UInt32(uses) << 16 | UInt32(place))

@@ -7,6 +7,7 @@
 #include <mbedtls/pem.h>
 #include <mbedtls/pkcs5.h>
 #include <mbedtls/platform_util.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,6 +25,11 @@ static int describe_error(const char *what, const char *path, int error, char *t
     return cmbed_say(text, CMBED_FILE_MISSING, "%s %s does not exist. Put it there, or correct the path.", what, path);
   case EACCES:
   case EPERM:
+    /* A service gets its credentials from systemd, and may not read the directory that they come from. */
+    if (getenv("CREDENTIALS_DIRECTORY") != NULL)
+      return cmbed_say(text, CMBED_FILE_UNREADABLE,
+                       "%s %s is not among the credentials that the service got when it started. After a change there, "
+                       "restart the service: systemctl restart tinypush.", what, path);
     return cmbed_say(text, CMBED_FILE_UNREADABLE,
                      "%s %s may not be read by this user (uid %u). Change its owner or its mode, or those of a "
                      "directory above it.", what, path, (unsigned)geteuid());

@@ -209,31 +209,36 @@ public struct Arguments: ~Copyable {
 
   /// Reads the configuration file, and then the settings that `-o` gives.
   ///
-  /// Prints what is wrong, and throws the exit status.
-  ///
-  /// - Parameter mayBeClosed: whether to skip the default file if this user may not read it.
-  public func readConfig(into config: inout Config, mayBeClosed: Bool = false) throws(ExitStatus) {
+  /// Prints what is wrong, and throws the exit status. A command that needs few settings skips the
+  /// default file if this user may not read it, and warns of a mistake in the other settings.
+  public func readConfig(
+    into config: inout Config, for reader: Config.Reader
+  ) throws(ExitStatus) {
     var message = Text()
     do throws(ExitStatus) {
-      try readConfig(into: &config, mayBeClosed: mayBeClosed, message: &message)
+      try readConfig(into: &config, for: reader, message: &message)
     } catch {
       throw fail(error, message)
     }
+    guard message.count > 0 else { return }
+    var text = Text(capacity: 2048)
+    text.append("warning: ")
+    text.append(message)
+    text.append(": the agent does not start, or keeps its old settings, until this is corrected")
+    _ = fail(.config, text)
   }
 
   /// Reads the configuration file, and then the settings that `-o` gives, without printing.
   ///
-  /// - Parameters:
-  ///   - mayBeClosed: whether to skip the default file if this user may not read it.
-  ///   - message: on failure, what is wrong.
+  /// - Parameter message: what is wrong. Without a failure: a mistake that the reader ignores.
   public func readConfig(
-    into config: inout Config, mayBeClosed: Bool = false, message: inout Text
+    into config: inout Config, for reader: Config.Reader, message: inout Text
   ) throws(ExitStatus) {
     do throws(ExitStatus) {
       try ConfigFile.read(
-        configPath, into: &config, isRequired: namedFile != nil, message: &message)
+        configPath, into: &config, for: reader, isRequired: namedFile != nil, message: &message)
     } catch {
-      guard error == .noPermission, mayBeClosed, namedFile == nil else {
+      guard error == .noPermission, reader == .command, namedFile == nil else {
         throw error
       }
       message.clear()
@@ -244,18 +249,27 @@ public struct Arguments: ~Copyable {
       while equals < setting.count, setting[equals] != .equals { equals += 1 }
       let name = setting.extracting(0..<equals).trimmed()
       guard equals < setting.count else {
+        message.clear()
         message.append("-o takes KEY=VALUE, not ", printable: setting)
         throw .usage
       }
       do throws(Config.Problem) {
         try config.set(name, to: setting.extracting(equals + 1..<setting.count).trimmed())
       } catch {
+        message.clear()
         message.append("-o: ")
         ConfigFile.describe(error, name: name, in: &message)
         throw .usage
       }
     }
-    try config.complete(configPath, message: &message)
+    var contradiction = Text()
+    do throws(ExitStatus) {
+      try config.complete(configPath, message: &contradiction)
+    } catch {
+      let isIgnored = reader == .command && error == .config
+      if !isIgnored || message.count == 0 { swap(&message, &contradiction) }
+      if !isIgnored { throw error }
+    }
   }
 
   /// Prints a message on standard error, and returns the exit status to throw.

@@ -56,7 +56,7 @@ struct Main {
     }
     try arguments.refuseOperands()
     var config = Config()
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     var settings = ServiceSettings()
     var message = Text(capacity: 2048)
     do throws(ExitStatus) {

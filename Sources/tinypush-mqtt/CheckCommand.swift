@@ -44,7 +44,7 @@ enum CheckCommand {
       throw arguments.fail(.usage, "takes one file of messages, or - for standard input")
     }
     var agent = Config()
-    try arguments.readConfig(into: &agent, mayBeClosed: true)
+    try arguments.readConfig(into: &agent, for: .command)
     var config = BridgeConfig()
     var mistakes = Mistakes()
     do throws(ExitStatus) {

@@ -40,7 +40,7 @@ enum RunCommand {
     lostBox: UnsafePointer<CChar>? = nil
   ) throws(ExitStatus) -> ExitStatus {
     var config = Config()
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     var bridge = BridgeConfig()
     var message = Text(capacity: 2048)
     do throws(ExitStatus) {

@@ -15,7 +15,7 @@ struct AgentState: ~Copyable {
     let isServed = queue.isServed()
     guard isServed != false else {
       code = "no-agent"
-      words.append("no agent is running: start tinypush run")
+      words.append("no agent is running: systemctl start tinypush, or tinypush run")
       return
     }
     if status.pointee != 0 {
@@ -57,6 +57,9 @@ struct AgentState: ~Copyable {
     if held & 2 != 0 { words.append("; or held: failed/ cannot be written to") }
     if held & 4 != 0 { words.append("; or held: files cannot be moved to taken/") }
   }
+
+  /// Appends why files are in the spool; nothing if the agent delivers them.
+  borrowing func explain(in why: inout Text) { why.append(words) }
 
   /// Appends why a file is still in the spool, and returns the reason's code, which never changes.
   @inline(never)

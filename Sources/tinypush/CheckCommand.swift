@@ -20,6 +20,8 @@ enum CheckCommand {
                             skipped), message, advice
       --recipients          the files are recipients files; those in the directory
                             of recipients files need no option
+      --settings            check only the configuration, and the credentials that
+                            it names, as the agent does when it starts
     \t\
 
     Exit status with files: 0 no errors; 65 something would be refused. Without a
@@ -38,16 +40,26 @@ enum CheckCommand {
     var config = Config()
     var isJSON = false
     var isRecipients = false
+    var isSettings = false
     while let option = try arguments.next() {
-      if option == 0 { isJSON = true } else { isRecipients = true }
+      switch option {
+      case 0: isJSON = true
+      case 1: isRecipients = true
+      default: isSettings = true
+      }
     }
-    try readConfig(arguments, into: &config, isJSON: isJSON)
     guard arguments.operand(0) != nil else {
       guard !isRecipients else {
         throw arguments.fail(.usage, "--recipients needs a recipients file to check")
       }
-      return Checkup.run(config, file: arguments.configPath, isJSON: isJSON)
+      try readSettings(arguments, into: &config, areFilesRead: isSettings, isJSON: isJSON)
+      return isSettings
+        ? .ok : Checkup.run(config, file: arguments.configPath, isJSON: isJSON)
     }
+    guard !isSettings else {
+      throw arguments.fail(.usage, "--settings checks the configuration, and takes no file")
+    }
+    try arguments.readConfig(into: &config, for: .command)
     var report = CheckReport(isJSON: isJSON)
     var lists = CheckedLists(config.recipients.pointer, config.courier.rules.service)
     var failure: ExitStatus?
@@ -96,14 +108,18 @@ enum CheckCommand {
     return arguments.fail(.usage, text)
   }
 
-  private static func readConfig(
-    _ arguments: borrowing Arguments, into config: inout Config, isJSON: Bool
+  /// Reads the configuration as the agent does.
+  ///
+  /// - Parameter areFilesRead: whether to read also the credentials, and then nothing more follows.
+  private static func readSettings(
+    _ arguments: borrowing Arguments, into config: inout Config, areFilesRead: Bool, isJSON: Bool
   ) throws(ExitStatus) {
     var message = Text()
     do throws(ExitStatus) {
-      try arguments.readConfig(into: &config, message: &message)
+      try arguments.readConfig(into: &config, for: .agent, message: &message)
+      if areFilesRead { try Agent.checkFiles(config, message: &message) }
     } catch {
-      if isJSON, arguments.operand(0) == nil { Checkup.refuse(message, error) }
+      if isJSON { Checkup.refuse(message, error) }
       throw arguments.fail(error, message)
     }
   }

@@ -35,7 +35,7 @@ enum FeedbackCommand {
       if option == 0 { isJSON = true } else { isQuiet = true }
     }
     try arguments.refuseOperands()
-    try arguments.readConfig(into: &config)
+    try arguments.readConfig(into: &config, for: .agent)
     return try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments)
   }
 

@@ -46,7 +46,7 @@ struct Main {
         SendCommand.run)
     case 2:
       Arguments.handle(
-        "check", count, values, options: "json recipients", usage: CheckCommand.usage,
+        "check", count, values, options: "json recipients settings", usage: CheckCommand.usage,
         CheckCommand.run)
     case 3:
       Arguments.handle(

@@ -62,7 +62,7 @@ enum QueueCommand {
     }
     try read(&options, arguments)
     var config = Config()
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     return try perform(options, config, arguments)
   }
 

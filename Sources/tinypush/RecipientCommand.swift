@@ -56,7 +56,7 @@ enum RecipientCommand {
       throw arguments.fail(.usage, "--language and --comment are only for add")
     }
     // A member of the group may change recipients, but perhaps not read the configuration.
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
     let token = try token(arguments)
     let mayBeSent =

@@ -26,21 +26,33 @@ enum RunCommand {
     var config = Config()
     while try arguments.next() != nil { config.courier.isOnce = true }
     try arguments.refuseOperands()
-    try arguments.readConfig(into: &config)
-    return try deliver(config, arguments)
+    let isOnce = config.courier.isOnce
+    var message = Text()
+    do throws(ExitStatus) {
+      try arguments.readConfig(into: &config, for: .agent, message: &message)
+      return try deliver(config, &message, arguments)
+    } catch {
+      if !isOnce { showFailure(message, arguments) }
+      throw arguments.fail(error, message)
+    }
+  }
+
+  /// Shows on the status page why the agent does not start.
+  @inline(never)
+  private static func showFailure(_ message: borrowing Text, _ arguments: borrowing Arguments) {
+    var config = Config()
+    var ignored = Text()
+    guard (try? arguments.readConfig(into: &config, for: .command, message: &ignored)) != nil
+    else { return }
+    Agent.showFailedStart(message, at: config.status.pointer)
   }
 
   @inline(never)
   private static func deliver(
-    _ config: consuming Config, _ arguments: borrowing Arguments
+    _ config: consuming Config, _ message: inout Text, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    var message = Text()
-    do throws(ExitStatus) {
-      return try Agent.deliver(config, message: &message) { (config, message) throws(ExitStatus) in
-        try arguments.readConfig(into: &config, message: &message)
-      }
-    } catch {
-      throw arguments.fail(error, message)
+    try Agent.deliver(config, message: &message) { (config, message) throws(ExitStatus) in
+      try arguments.readConfig(into: &config, for: .agent, message: &message)
     }
   }
 }

@@ -235,7 +235,7 @@ enum SendCommand {
     _ queueing: QueueOptions, _ composition: inout Composition, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var config = Config()
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     return try queue(queueing, &composition, config, arguments)
   }
 
@@ -248,7 +248,6 @@ enum SendCommand {
       try composition.compose(config, arguments).write(to: STDOUT_FILENO)
       return .ok
     }
-    let spool = config.spool.pointer
     let name =
       queueing.isStream
       ? try queueStream(config, queueing, arguments)
@@ -261,7 +260,7 @@ enum SendCommand {
     }
     guard let seconds = queueing.waitSeconds else { return .ok }
     return Waiting.run(
-      name.span, spool, seconds: seconds, isStream: queueing.isStream, arguments)
+      name.span, config, seconds: seconds, isStream: queueing.isStream, arguments)
   }
 
   @inline(never)

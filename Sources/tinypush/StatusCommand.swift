@@ -38,7 +38,7 @@ enum StatusCommand {
       form = Form(rawValue: option)
     }
     try arguments.refuseOperands()
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     // Without a configuration, the user probably means the agent that the package installs.
     if access(arguments.configPath, R_OK) != 0, config.status.isEmpty {
       config.status = CString(Config.packagedStatus)

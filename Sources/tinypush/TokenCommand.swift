@@ -52,7 +52,7 @@ enum TokenCommand {
     let action = Action(
       rawValue: try arguments.action(
         among: "list register suppress forget", "list, register, suppress or forget"))!
-    try arguments.readConfig(into: &config)
+    try arguments.readConfig(into: &config, for: .command)
     guard action == .list else {
       return try change(config, action, at: time, isJSON: isJSON, arguments)
     }

@@ -39,7 +39,7 @@ struct TraceCommand: ~Copyable {
     }
     try arguments.refuseOperands(from: 1, "takes one name or token: unexpected argument ")
     var config = Config()
-    try arguments.readConfig(into: &config, mayBeClosed: true)
+    try arguments.readConfig(into: &config, for: .command)
     var trace = TraceCommand(CString.span(operand))
     try trace.readLog(log, arguments)
     try trace.readSpool(config, arguments)

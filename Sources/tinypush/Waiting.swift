@@ -18,10 +18,11 @@ struct Waiting {
   ///   name them.
   @inline(never)
   static func run(
-    _ name: Span<UInt8>, _ spool: UnsafePointer<CChar>, seconds: UInt64, isStream: Bool,
+    _ name: Span<UInt8>, _ config: borrowing Config, seconds: UInt64, isStream: Bool,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var text = Text(capacity: 2048)
+    let spool = config.spool.pointer
     do throws(DropBox.Problem) {
       let watch = try OutcomeWatch(spool, name: name)
       let outcome = watch.outcome(within: .seconds(seconds))
@@ -34,14 +35,31 @@ struct Waiting {
         text.append(roundedSeconds: date - Clock.wallSeconds())
       case .pending:
         text.append("not yet: the notification is still in the spool, and will be delivered later")
-        if watch.isServed() == false {
-          text.append("; no agent is running: systemctl start tinypush, or tinypush run")
-        }
+        explain(name, config, in: &text)
       }
       return arguments.fail(.tryLater, text)
     } catch {
       return arguments.fail(error.status, error.text(spool))
     }
+  }
+
+  /// Appends why a file is still in the spool.
+  @inline(never)
+  private static func explain(
+    _ name: Span<UInt8>, _ config: borrowing Config, in text: inout Text
+  ) {
+    var message = Text()
+    guard let queue = try? Queue(config.spool.pointer, message: &message) else { return }
+    let agent = AgentState(queue, config.status.pointer)
+    var why = Text(capacity: 2048)
+    // Only the agent's user and root can see a file that the agent has taken.
+    _ = queue.forEach(in: .new) { file in
+      if why.count == 0, file.name.equals(name) { _ = agent.explain(file, in: &why) }
+    }
+    if why.count == 0 { agent.explain(in: &why) }
+    guard why.count > 0 else { return }
+    text.append("; ")
+    text.append(why)
   }
 
   @inline(never)

@@ -119,11 +119,60 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let path = try box.write(text, to: "tinypush.conf")
-    for command in ["run", "send", "check", "status"] {
-      let ended = try box.tinypush(command, "--config", path)
+    for command in [["run"], ["check"], ["check", "--settings"]] {
+      let ended = try box.run(Build.command(Build.host) + command + ["--config", path])
       #expect(ended.status == 78)
       #expect(ended.errors.contains("\(path):\(number): \(words)"), "\(ended.errors)")
     }
+  }
+
+  private static let token = String(repeating: "0", count: 64)
+
+  @Test(arguments: [
+    "ttll = 5h", "ttl = 5x", "certficate = x", "ttl = 1h # hour",
+    "[gateway]\nttl = 1h", "protocol = http2\nsettle = 5s",
+    "on-trouble = \(String(repeating: "x", count: 187))",
+    "signing-key = missing.p8",
+  ])
+  func `a mistake in a setting that a command does not need is a warning`(line: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write(
+      "spool = \(box.spool)\nrecipients = \(box.path)/recipients\nstate = \(box.path)\n\(line)\n",
+      to: "tinypush.conf")
+    for command in [
+      ["send", "--token", Self.token, "x"], ["queue"], ["recipient", "list"], ["token", "list"],
+    ] {
+      let ended = try box.run(Build.command(Build.host) + command + ["--config", path])
+      #expect(ended.status != 78, "\(command)")
+      let warning = "tinypush \(command[0]): warning: \(path):"
+      #expect(ended.errors.hasPrefix(warning), "\(ended.errors)")
+      let advice =
+        ": the agent does not start, or keeps its old settings, until this is corrected\n"
+      #expect(ended.errors.contains(advice), "\(ended.errors)")
+    }
+    #expect(box.queued.count == 1)
+  }
+
+  @Test(arguments: [
+    "spol = /tmp", "spool = /spool # on the card", " spool = /spool", "spool /spool", "settle 5s",
+    "  log = changes",
+    "protocol = http",
+    "[spool]\nspool = /spool", "recipents = x", "-o:spool", "-o:ttl=5",
+  ])
+  func `a mistake in a setting that send needs is an error`(line: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let isOption = line.hasPrefix("-o:")
+    let path = try box.write(
+      "spool = \(box.spool)\n" + (isOption ? "ttll = 5h\n" : line + "\n"), to: "tinypush.conf")
+    let ended = try box.run(
+      Build.command(Build.host) + ["send", "x", "--token", Self.token, "--config", path]
+        + (isOption ? ["-o", String(line.dropFirst(3))] : []))
+    #expect(ended.status == (isOption ? 64 : 78))
+    #expect(ended.errors.hasPrefix("tinypush send: \(isOption ? "-o" : path)"), "\(ended.errors)")
+    #expect(ended.errors.count { $0 == "\n" } == 1, "\(ended.errors)")
+    #expect(box.queued == [])
   }
 
   /// Invalid values for each key, and the expected value that the message names.
@@ -342,6 +391,15 @@ import Testing
       #expect(ended.errors.contains(words), "\(ended.errors)")
     }
     #expect(ended.errors.split(separator: "\n").count == 1)
+    guard row.harm == .locked, row.key != "spool" else { return }
+    // A service may not read the directory from which systemd takes its credentials at the start.
+    let service = try box.run(
+      (geteuid() == 0 ? asNobody : []) + command, environment: ["CREDENTIALS_DIRECTORY": "/run"])
+    #expect(service.status == 77)
+    #expect(
+      service.errors.hasSuffix(
+        "\(path) is not among the credentials that the service got when it started. After a change "
+          + "there, restart the service: systemctl restart tinypush.\n"), "\(service.errors)")
   }
 
   @Test func `the agent moves an unreadable file to failed/ and delivers the others`() throws {

@@ -85,11 +85,12 @@ import Testing
       none.errors == words + "; no agent is running: systemctl start tinypush, or tinypush run\n")
     let gateway = try Gateway(in: box)
     gateway.child.kill()
-    let agent = try box.agent(gateway)
+    let page = "status=\(box.path)/status"
+    let agent = try box.agent(gateway, [page])
     try agent.line("nothing listens there", in: .errors)
-    let some = try box.send(["x", "--token", Self.one, "--wait=1s"])
+    let some = try box.send(["x", "--token", Self.one, "--wait=1s", "-o", page])
     #expect(some.status == 75)
-    #expect(some.errors == words + "\n")
+    #expect(some.errors.hasPrefix(words + "; waits for the gateway: "), "\(some.errors)")
     #expect(box.queued.count == 2)
   }
 

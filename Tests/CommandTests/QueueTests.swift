@@ -200,7 +200,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `queue list shows files as held while the service refuses the configuration`() throws {
+  @Test func `queue list and send --wait name the refusal that holds up a notification`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-certificate"])
@@ -215,6 +215,10 @@ import Testing
         && (file["why"] as? String)?.hasPrefix("held: the service refuses the configuration: ")
           == true
     }
+    let sent = try box.send(["x", "--token", token(1), "--wait=0", "-o", page])
+    #expect(
+      sent.errors == "tinypush send: not yet: the notification is still in the spool, and will be "
+        + "delivered later; held: the service refuses the configuration: bad certificate\n")
     agent.kill()
   }
 

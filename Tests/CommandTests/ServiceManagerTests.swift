@@ -117,10 +117,17 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    let agent = try run(box, configure(box, gateway))
+    let manager = try NotifySocket(in: box)
+    let config = try configure(box, gateway)
+    let agent = try run(box, config, environment: manager.environment)
     try box.drop(line(1, "one"), as: "1")
     try gateway.accepts("one")
+    let check = try Build.command(Build.host) + ["check", "--settings", "--config", config]
+    let before = try box.run(check)
+    #expect(before.status == 0 && before.errors == "" && before.output == "")
     _ = try configure(box, gateway, mistake.rawValue)
+    // The unit checks the configuration before it sends the signal.
+    #expect(try box.run(check).status == (mistake == .key ? 78 : mistake == .spool ? 0 : 66))
     agent.signal(SIGHUP)
     let words = try agent.line("the old configuration stays in use: ", in: .errors)
     let expected =
@@ -130,6 +137,7 @@ import Testing
       case .spool: "spool missing: "
       }
     #expect(words.contains(expected), "\(words)")
+    try manager.receives("STATUS=the old configuration stays in use: ")
     try box.drop(line(2, "two"), as: "2")
     try gateway.accepts("two")
     #expect(try agent.terminate() == 0)

@@ -56,6 +56,34 @@ import Testing
     agent.kill()
   }
 
+  @Test func `status says why the agent could not start`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let page = "status=\(box.path)/page"
+    for (line, reason) in [
+      ("", "neither a signing key nor a certificate is set: "),
+      ("certificate = missing.pem", "missing.pem does not exist. "),
+      ("certificate = /etc/passwd", "/etc/passwd"),
+      ("certficate = x", "tinypush.conf:2: unknown setting certficate; did you mean certificate?"),
+    ] {
+      let config = try box.write("status = \(box.path)/page\n\(line)\n", to: "tinypush.conf")
+      let agent = try box.tinypush("run", "--config", config)
+      #expect([66, 78].contains(agent.status), "\(line)")
+      let shown = try box.run(Build.command(Build.host) + ["status", "--config", config])
+      #expect(shown.status == 69)
+      #expect(shown.output.hasPrefix("not running\n"), "\(shown.output)")
+      let words = shown.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(words.contains("when it ended: the agent could not start: "), "\(words)")
+      #expect(words.contains(reason), "\(words)")
+      let printed = try #require(agent.errors.split(separator: "\n").first).dropFirst(14)
+      #expect(words.contains(printed.prefix(100)), "\(words)")
+    }
+    // With --once, the reason is on the terminal alone.
+    let once = try box.tinypush("run", "--once", "-o", page, "-o", "certificate=other.pem")
+    #expect(once.status == 66)
+    #expect(try !status(box).output.contains("other.pem"))
+  }
+
   @Test func `without a gateway status shows the reason and the time of the next attempt`() throws {
     let box = try Box()
     defer { box.end() }
@@ -313,6 +341,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try object(box)["pid"] as? Int == Int(agent.id) }
+    try wait(for: "the connection") { try status(box).status == 0 }
     for name in ["new", "failed", "tmp"] {
       try FileManager.default.createDirectory(
         atPath: "\(box.path)/second/\(name)", withIntermediateDirectories: true)

@@ -79,13 +79,13 @@ import Testing
     if columns == 80 {
       #expect(dated.contains(" 20261123T0035…-0001.json  "), "\(dated)")
       #expect(
-        try lines.at(2).contains("  short                     no agent is running: start t…"))
+        try lines.at(2).contains("  short                     no agent is running: systemc…"))
     }
     #expect(try lines.at(4).hasSuffix("…"), "\(lines)")
     // Output to a pipe is not cut.
     let whole = try box.tinypush("queue", "-o", "spool=" + box.spool).output
     #expect(whole.contains(long))
-    #expect(whole.contains("no agent is running: start tinypush run"))
+    #expect(whole.contains("no agent is running: systemctl start tinypush, or tinypush run"))
     #expect(whole.contains(String(repeating: "it was refused ", count: 20)))
     #expect(isPlain(whole))
   }

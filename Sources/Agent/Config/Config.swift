@@ -123,6 +123,24 @@ public struct Config: ~Copyable {
     """
   }
 
+  /// Who reads the configuration.
+  public enum Reader {
+    /// The agent, or a command that speaks for it: a mistake is an error.
+    case agent
+    /// Another command, which needs few settings: mistakes in the others are ignored.
+    case command
+  }
+
+  /// Whether a name is that of a setting that commands besides the agent need, or is like it.
+  static func isForCommands(_ name: Span<UInt8>) -> Bool {
+    let needed: WordList =
+      "protocol spool state status recipients default-language payload-limit"
+    guard names.index(of: name) == nil, let nearest = names.nearest(to: name) else {
+      return needed.index(of: name) != nil
+    }
+    return needed.index(of: names[nearest]) != nil
+  }
+
   /// The names of settings of earlier versions, which are ignored.
   static var formerNames: WordList { "alpn linger barrier-interval failed-limit" }
 

@@ -6,17 +6,22 @@ public enum ConfigFile {
   /// The state of reading, which inih passes to each callback.
   private struct State: ~Copyable {
     let config: UnsafeMutablePointer<Config>
+    let reader: Config.Reader
     var message = Text(capacity: 512)
     var isBad = false
+    /// The line of the first mistake that the reader ignores, which `message` describes; 0: none.
+    var ignored: Int32 = 0
   }
 
   /// Reads the configuration file.
   ///
   /// - Parameters:
   ///   - isRequired: whether a missing file is an error.
-  ///   - message: on failure, what is wrong, where, and what to do.
+  ///   - message: what is wrong, where, and what to do. Without a failure: a mistake in a setting
+  ///     that the reader does not need.
   public static func read(
-    _ path: UnsafePointer<CChar>, into config: inout Config, isRequired: Bool, message: inout Text
+    _ path: UnsafePointer<CChar>, into config: inout Config, for reader: Config.Reader,
+    isRequired: Bool, message: inout Text
   ) throws(ExitStatus) {
     guard let file = clinux_ini_open(path) else {
       let error = clinux_errno()
@@ -43,8 +48,8 @@ public enum ConfigFile {
       config.file = CString("")
     }
     var problem = Text(capacity: 512)
-    let (badLine, isBad) = withUnsafeMutablePointer(to: &config) { config in
-      var state = State(config: config)
+    let (badLine, isBad, ignored) = withUnsafeMutablePointer(to: &config) { config in
+      var state = State(config: config, reader: reader)
       let badLine = withUnsafeMutablePointer(to: &state) { state in
         clinux_ini_parse(
           file,
@@ -55,53 +60,63 @@ public enum ConfigFile {
           }, state)
       }
       problem.append(bytes: state.message.bytes)
-      return (badLine, state.isBad)
+      return (badLine, state.isBad, state.ignored)
     }
-    guard badLine == 0 else {
-      message.append(cString: path)
-      message.append(":", badLine, ": ")
-      if isBad {
-        message.append(bytes: problem.bytes)
-      } else {
-        message.append("expected KEY = VALUE")
-      }
-      throw .config
+    if badLine != 0, !isBad {
+      problem.clear()
+      problem.append("expected KEY = VALUE")
     }
+    guard badLine != 0 || ignored != 0 else { return }
+    message.append(cString: path)
+    message.append(":", badLine != 0 ? badLine : ignored, ": ")
+    message.append(problem)
+    if badLine != 0 { throw .config }
   }
 
-  /// Takes one setting; returns 0 to inih if it is wrong.
+  /// Takes one setting; returns 0 to inih if it is wrong and the reader needs it.
   private static func take(
     _ state: UnsafeMutablePointer<State>, section: UnsafePointer<CChar>, name: UnsafePointer<CChar>,
     value: UnsafePointer<CChar>?
   ) -> Int32 {
     guard !state.pointee.isBad else { return 0 }
+    var problem = Text(capacity: 512)
+    let name = CString.span(name)
+    guard !set(name, value, section: section, state.pointee.config, &problem) else { return 1 }
+    let isIgnored = state.pointee.reader == .command && !Config.isForCommands(name)
+    guard !isIgnored || state.pointee.ignored == 0 else { return 1 }
+    state.pointee.message.clear()
+    state.pointee.message.append(problem)
+    state.pointee.isBad = !isIgnored
+    if isIgnored { state.pointee.ignored = clinux_ini_line() }
+    return isIgnored ? 1 : 0
+  }
+
+  /// Sets one setting; returns false if it is wrong, and says why.
+  private static func set(
+    _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?, section: UnsafePointer<CChar>,
+    _ config: UnsafeMutablePointer<Config>, _ problem: inout Text
+  ) -> Bool {
+    guard section.pointee == 0 else {
+      problem.append("there are no [sections] here: remove the line above")
+      return false
+    }
+    guard isWhole(name, isText: isText(name), &problem) else {
+      if clinux_ini_is_long() != 0, name.equals("on-trouble") {
+        problem.append(", or put the command into a script")
+      }
+      return false
+    }
     do throws(Config.Problem) {
-      if section.pointee != 0 {
-        state.pointee.message.append("there are no [sections] here: remove the line above")
-        state.pointee.isBad = true
-        return 0
-      }
-      let isText = isText(CString.span(name))
-      guard isWhole(CString.span(name), isText: isText, &state.pointee.message) else {
-        if clinux_ini_is_long() != 0, CString.span(name).equals("on-trouble") {
-          state.pointee.message.append(", or put the command into a script")
-        }
-        state.pointee.isBad = true
-        return 0
-      }
       guard let value else { throw .value("followed by = and a value") }
-      if hasComment(CString.span(value)), !CString.span(name).equals("key-password") {
-        state.pointee.isBad = true
-        refuseComment(CString.span(name), CString.span(value), in: &state.pointee.message)
-        return 0
+      if hasComment(CString.span(value)), !name.equals("key-password") {
+        refuseComment(name, CString.span(value), in: &problem)
+        return false
       }
-      try state.pointee.config.pointee.set(
-        CString.span(name), to: CString.span(value), line: clinux_ini_line())
-      return 1
+      try config.pointee.set(name, to: CString.span(value), line: clinux_ini_line())
+      return true
     } catch {
-      state.pointee.isBad = true
-      describe(error, name: CString.span(name), in: &state.pointee.message)
-      return 0
+      describe(error, name: name, in: &problem)
+      return false
     }
   }
 

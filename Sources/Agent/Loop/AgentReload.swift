@@ -97,5 +97,9 @@ extension Agent {
     text.append(message)
     output.page.record(.error, text.bytes)
     output.log.write(.error, text)
+    var status = Text(capacity: 2048)
+    status.append("STATUS=")
+    status.append(text)
+    status.withCString { clinux_notify($0) }
   }
 }

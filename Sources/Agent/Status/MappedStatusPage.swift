@@ -247,3 +247,29 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 }
+
+extension Agent {
+  /// Shows on the status page why an agent could not start, unless another agent keeps the page.
+  @inline(never)
+  public static func showFailedStart(_ reason: borrowing Text, at path: UnsafePointer<CChar>) {
+    guard path.pointee != 0 else { return }
+    var directory = Text(capacity: 4200)
+    directory.append(cString: path)
+    while directory.count > 0, directory.bytes[directory.count - 1] != .slash {
+      directory.truncate(to: directory.count - 1)
+    }
+    directory.append(".")
+    // A page of root, who tries a configuration, would shut out the agent's user.
+    var status = stat()
+    guard directory.withCString({ stat($0, &status) }) == 0, status.st_uid == geteuid() else {
+      return
+    }
+    var page = MappedStatusPage()
+    guard page.keep(at: path) == 0 else { return }
+    var text = Text(capacity: 2048)
+    text.append("the agent could not start: ")
+    text.append(reason)
+    page.record(.error, text.bytes)
+    page.change(.down, words: text.bytes)
+  }
+}

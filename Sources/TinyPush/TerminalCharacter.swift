@@ -8,9 +8,9 @@ public struct TerminalCharacter {
   ///
   /// 0 for a combining character, such as an accent; 2 for a wide character.
   public private(set) var columns = 1
-  private var kind = Kind.shown
+  private(set) var kind = Kind.shown
 
-  private enum Kind {
+  enum Kind {
     case shown
     /// White space of any kind.
     case space

@@ -305,6 +305,46 @@ public struct Text: ~Copyable {
     append(printable: text.bytes)
   }
 
+  /// Appends an untrusted word of a command that the reader may paste into a shell.
+  ///
+  /// Quoted unless plain, so that the shell takes all characters literally. Control characters and
+  /// bytes that are not UTF-8 become `\xNN`.
+  @inline(never)
+  public mutating func append(shell word: Span<UInt8>) {
+    var isPlain = word.count > 0
+    for index in word.indices where !Self.isPlainInShell(word[index]) { isPlain = false }
+    guard !isPlain else { return append(bytes: word) }
+    append("'")
+    var index = 0
+    while index < word.count {
+      let character = TerminalCharacter(in: word, at: index)
+      let bytes = word.extracting(index..<index + character.length)
+      if word[index] == .apostrophe {
+        append("'\\''")
+      } else if character.kind == .shown || word[index] == .space {
+        append(bytes: bytes)
+      } else {
+        append(printable: bytes)
+      }
+      index += character.length
+    }
+    append("'")
+  }
+
+  /// Appends an untrusted name as an operand of a command, in the same way.
+  public mutating func append(operand name: Span<UInt8>) {
+    if name.count > 0, name[0] == .hyphen { append("-- ") }
+    append(shell: name)
+  }
+
+  private static func isPlainInShell(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8.digits, UInt8.capitals, UInt8.smallLetters, UInt8.plus...UInt8.slash, .underscore:
+      true
+    default: false
+    }
+  }
+
   package static func hexDigit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
   }

@@ -104,7 +104,7 @@ enum CheckCommand {
     var text = Text(capacity: 2048)
     text.append(printable: CString.span(path))
     text.append(" is a configuration: check it with tinypush check --config ")
-    text.append(printable: CString.span(path))
+    text.append(shell: CString.span(path))
     return arguments.fail(.usage, text)
   }
 

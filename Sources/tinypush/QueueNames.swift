@@ -30,6 +30,7 @@ enum QueueNames {
         let file = try find(name, queue, options, message: &message)
         body(file)
       } catch {
+        if error != .usage, forEachPart(of: name, queue, options, body) { return }
         flush()
         status = arguments.fail(error, message)
       }
@@ -68,6 +69,24 @@ enum QueueNames {
       if isBroken { return arguments.fail(.inputOutput, "cannot read all of standard input") }
     }
     return .ok
+  }
+
+  /// Calls `body` with each file that holds a notification of the file `name`, which waited or
+  /// waits in `later/`; returns whether there is such a file.
+  @inline(never)
+  private static func forEachPart(
+    of name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
+    _ body: (borrowing QueueFile) -> Void
+  ) -> Bool {
+    var isFound = false
+    for place in [QueuePlace.new, .later] where options.includes(place) {
+      _ = queue.forEach(in: place) { file in
+        guard file.isPart(of: name) else { return }
+        isFound = true
+        body(file)
+      }
+    }
+    return isFound
   }
 
   /// Finds the file with a name in the selected directories.

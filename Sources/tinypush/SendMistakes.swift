@@ -40,8 +40,9 @@ enum SendMistakes {
       var message = Text(capacity: 2048)
       message.append(printable: text)
       message.append(" is a file: send the notifications in the file with tinypush send - <")
-      message.append(printable: text)
-      message.append(", or the file as a payload with --payload ", printable: text)
+      message.append(shell: text)
+      message.append(", or the file as a payload with --payload ")
+      message.append(shell: text)
       throw arguments.fail(.usage, message)
     }
   }

@@ -96,7 +96,15 @@ struct Waiting {
     }
     if refused > 0 { return .dataRefused }
     if unsent > 0 { return .undelivered }
-    if isComplete, accepted > 0 { return .ok }
+    if isComplete, accepted > 0 {
+      if isatty(STDOUT_FILENO) == 1 {
+        text.append("accepted")
+        if accepted > 1 { text.append(": ", accepted) }
+        text.append("\n")
+        text.write(to: STDOUT_FILENO)
+      }
+      return .ok
+    }
     text.append("probably not delivered: somebody has removed the notification from the queue")
     return arguments.fail(.undelivered, text)
   }

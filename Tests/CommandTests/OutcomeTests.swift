@@ -25,6 +25,20 @@ import Testing
     try #expect(gateway.alerts(in: box).count == 500)
   }
 
+  @Test func `send --wait says on a terminal that the service accepted the notification`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    let sending = try box.sending(["x", "--token", Self.one, "--token", token(2), "--wait=1h"])
+    let shown = try box.run([
+      "script", "-qec", sending.map { "'\($0)'" }.joined(separator: " "), "/dev/null",
+    ])
+    #expect(shown.status == 0)
+    #expect(shown.output.hasSuffix("\r\naccepted: 2\r\n"), "\(shown.output)")
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `send --wait prints the reason of a refusal`() throws {
     let box = try Box()
     defer { box.end() }

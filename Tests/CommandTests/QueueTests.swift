@@ -272,6 +272,56 @@ import Testing
     #expect(try queue(box, "show", "c").status == 66)
   }
 
+  @Test func `show and drop find what waits in later by the name that send printed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway)
+    let sent = try box.send(["Later", "--token", token(1), "--not-before", "4000000000"])
+    #expect(sent.status == 0, "\(sent.errors)")
+    let name = sent.output.trimmingCharacters(in: .newlines)
+    let notBefore = #""not-before":4000000000"#
+    try box.drop(
+      notification("One", #""token":"\#(token(1))",\#(notBefore)"#) + "\n"
+        + notification("Two", #""token":"\#(token(2))",\#(notBefore)"#) + "\n", as: "two")
+    try wait(for: "three files in later/") {
+      box.names(in: "later").count == 3 && box.queued.isEmpty
+    }
+    #expect(try queue(box, "show", name).output.contains(#""Later""#))
+    let both = try queue(box, "show", "two").output
+    #expect(both.contains(#""One""#) && both.contains(#""Two""#), "\(both)")
+    for flag in ["--waiting", "--failed"] {
+      #expect(try queue(box, "show", "two", flag).status == 66)
+    }
+    #expect(try queue(box, "drop", "two").output.count(of: ": dropped from later/\n") == 2)
+    #expect(box.names(in: "later").count == 1)
+    #expect(try queue(box, "drop", name, "--later").status == 0)
+    #expect(box.names(in: "later") == [])
+    #expect(try queue(box, "drop", name).status == 66)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test(arguments: ["$(touch pwned)", "a'; touch pwned; '", "-h", "é\u{1B}[2J `touch pwned`"])
+  func `the hint of the log finds a file of any name, and runs nothing of the name`(name: String)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try box.drop(#"{"tokn":"x"}"#, as: name)
+    let agent = try box.deliver(gateway)
+    let line = try #require(agent.errors.split(separator: "\n").first { $0.contains("queue show") })
+    let hint = try #require(line.firstMatch(of: #/\((tinypush queue show .*)\)$/#)).1.description
+    let command = try hint.replacing(
+      "tinypush queue show",
+      with: "\(Build.command(Build.host).joined(separator: " ")) queue show -o 'spool=\(box.spool)'"
+    )
+    let shown = try box.run(["sh", "-c", command])
+    #expect(shown.status == 0, "\(command): \(shown.errors)")
+    #expect(shown.output.hasSuffix(#""tokn":"x"}"# + "\n"), "\(shown.output)")
+    #expect(!FileManager.default.fileExists(atPath: box.path + "/pwned"))
+  }
+
   @Test func `queue show keeps characters whole across its read buffer`() throws {
     let box = try Box()
     defer { box.end() }

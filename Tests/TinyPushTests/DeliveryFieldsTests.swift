@@ -42,7 +42,7 @@ private let levelWords =
   #"interruption-level: interruption-level must be "passive", "active", "time-sensitive" or "critical""#
 private let scoreWords =
   "relevance-score: relevance-score must be a number from 0 to 1, without quotes (for a live activity, any number)"
-private let apsWords = #"missing-aps: the payload has no aps: add "aps": {"alert": "…"} to it"#
+private let apsWords = #"missing-aps: the payload has no aps: add "aps": {"alert": "..."} to it"#
 private let emptyWords =
   "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
 

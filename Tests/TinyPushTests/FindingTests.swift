@@ -89,29 +89,29 @@ private let ofNotifications: [Remarked] = [
     with(#""id":"a",▸"\u0069\u0064":"b""#), "duplicate-key: duplicate key: remove one"),
   Remarked(
     #"▸{"token":"\#(token)"}"#,
-    #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#),
+    #"missing-payload: no payload: add "payload": {"aps": {"alert": "..."}}"#),
   Remarked(
     "▸{\(payload)}",
-    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
+    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["...", "..."], or "to": "NAME" of a recipients file"#
   ),
   Remarked(
-    "▸▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#,
-    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
+    "▸▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "..."}}"#,
+    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["...", "..."], or "to": "NAME" of a recipients file"#
   ),
   Remarked(
     #"{"token":"\#(token)","payload":▸"Tank low"}"#,
-    #"payload-not-object: the payload must be an object: {"aps": {"alert": "…"}}"#),
+    #"payload-not-object: the payload must be an object: {"aps": {"alert": "..."}}"#),
   Remarked(
     #"{"token":"\#(token)",▸"aps":{"alert":"x"}}"#,
-    #"aps-outside: aps belongs inside the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
+    #"aps-outside: aps belongs inside the payload: {"token": "...", "payload": {"aps": {"alert": "..."}}}"#
   ),
   Remarked(
     #"{▸"aps":{"alert":"x"},"to":"family"}"#,
-    #"aps-outside: aps belongs inside the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
+    #"aps-outside: aps belongs inside the payload: {"token": "...", "payload": {"aps": {"alert": "..."}}}"#
   ),
   Remarked(
     #"{"token":"\#(token)","payload":▸{"alert":"x"}}"#,
-    #"missing-aps: the payload has no aps: add "aps": {"alert": "…"} to it"#),
+    #"missing-aps: the payload has no aps: add "aps": {"alert": "..."} to it"#),
   // Recipients
   Remarked(
     #"{"token":▸12,\#(payload)}"#,
@@ -139,7 +139,7 @@ private let ofNotifications: [Remarked] = [
     with(#"▸"tokens":["\#(token)"]"#), "token-and-tokens: give either token or tokens, not both"),
   Remarked(
     #"{"tokens":▸"\#(token)",\#(payload)}"#,
-    #"tokens-not-array: tokens must be an array: ["HEX DIGITS", …]"#),
+    #"tokens-not-array: tokens must be an array: ["HEX DIGITS", ...]"#),
   Remarked(
     #"{"tokens":▸[],\#(payload)}"#, "tokens-empty: tokens is empty: add a device token"),
   Remarked(
@@ -251,7 +251,7 @@ private let ofNotifications: [Remarked] = [
   // Languages
   Remarked(
     with(#""localized":▸["x"]"#),
-    #"localized: localized must be an object: {"fr": "…", "en": {"title": "…", "body": "…"}}"#),
+    #"localized: localized must be an object: {"fr": "...", "en": {"title": "...", "body": "..."}}"#),
   Remarked(
     with(#""localized":▸{}"#),
     "localized-empty: localized is empty: give it an alert, or leave it out"),
@@ -278,8 +278,8 @@ private let ofNotifications: [Remarked] = [
 private let sixtyFour = (0..<64).map { "\"k\($0)x\":0," }.joined()
 
 private let ofPayloads: [Remarked] = [
-  Remarked(aps(#"▸"x""#), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
-  Remarked(aps("▸[]"), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
+  Remarked(aps(#"▸"x""#), #"aps-not-object: aps must be an object: {"alert": "..."}"#),
+  Remarked(aps("▸[]"), #"aps-not-object: aps must be an object: {"alert": "..."}"#),
   Remarked(
     aps("▸{}"), "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
   ),
@@ -635,7 +635,7 @@ func `each finding about recipients files has its code and words`(
 @Test func `all findings about a notification are reported in the order of their places`() {
   let all = Remarked(
     #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
-    "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
+    "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"...\", \"...\"], or \"to\": \"NAME\" of a recipients file",
     "unknown-key: unknown key; did you mean token?",
     "unknown-key: unknown key: put data for the app into payload",
     "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)",

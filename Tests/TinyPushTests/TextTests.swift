@@ -74,6 +74,18 @@ func `bytes that are not UTF-8 become replacement characters in JSON`(hex: Strin
   #expect(text { $0.append(printable: hostile.span) } == #"a\x1b[2J\x0ab\x7f\xc3\xa9~ "#)
 }
 
+@Test(arguments: [
+  ("a-b_c.d/e+f,1", "a-b_c.d/e+f,1"), ("$(touch pwned)", "'$(touch pwned)'"), ("", "''"),
+  ("a'b`c", #"'a'\''b`c'"#), ("a;b", "'a;b'"), ("é ☀", "'é ☀'"), ("~root", "'~root'"),
+  ("a\u{1B}[2J\nb\u{202E}", #"'a\x1b[2J\x0ab\xe2\x80\xae'"#),
+])
+func `a word of a command is quoted for the shell, and cannot control a terminal`(
+  word: String, quoted: String
+) {
+  let bytes = word.bytes
+  #expect(text { $0.append(shell: bytes.span) } == quoted)
+}
+
 @Test func `hex has two lower-case digits a byte`() {
   #expect(text { $0.append(hex: [0, 9, 10, 255].span) } == "00090aff")
 }

@@ -70,10 +70,11 @@ public struct Checkup: ~Copyable {
   mutating func advise(
     _ command: StaticString, _ path: UnsafePointer<CChar>, _ name: StaticString? = nil
   ) {
+    var word = Text(capacity: 4200)
+    word.append(cString: path)
+    if let name { word.append("/", name) }
     report.advice.append(command)
-    report.advice.append(printable: path)
-    guard let name else { return }
-    report.advice.append("/", name)
+    report.advice.append(shell: word.bytes)
   }
 
   /// Begins the message about a path with an error.

@@ -33,7 +33,7 @@ extension Agent {
     settlement.describe(failure: courier.failure(), to: &text)
     if courier.isFailure {
       text.append(" (tinypush queue show ")
-      text.append(printable: courier.recordedName())
+      text.append(operand: courier.recordedName())
       text.append(")")
     }
     if reportsSettlements {

@@ -73,6 +73,21 @@ public struct QueueFile: ~Copyable {
   /// When the file is due, in UNIX seconds, if it is in `later/`.
   public var due: Int64? { place == .later ? LaterName(name)?.due : nil }
 
+  /// Whether the file holds a notification of the file `name`, and waits or waited in `later/`.
+  public func isPart(of name: Span<UInt8>) -> Bool {
+    switch place {
+    case .new: return LaterName.isReleased(self.name) && isSource(name, of: self.name)
+    case .later:
+      return LaterName(self.name) != nil
+        && isSource(name, of: self.name.extracting(LaterName.headBytes...))
+    case .failed: return false
+    }
+  }
+
+  private func isSource(_ name: Span<UInt8>, of part: Span<UInt8>) -> Bool {
+    LaterName.source(of: part).equals(name.extracting(0..<min(name.count, LaterName.sourceBytesMax)))
+  }
+
   /// Whether the file is for the agent, or from it.
   public var isSpooled: Bool { isRegular && (place != .new || SpoolName.isTaken(name)) }
 

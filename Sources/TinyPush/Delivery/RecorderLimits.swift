@@ -33,7 +33,7 @@ extension Recorder {
     reason.append(
       ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
     )
-    reason.append(bytes: source.bytes())
+    reason.append(operand: source.bytes())
     begin(reason, "limited")
     FailedLine.append("offset", outbox[text: entry.text].offset, to: &text)
     FailedLine.end(

@@ -77,16 +77,16 @@ extension Finding.Reason {
     case .unknownKey: "unknown-key: unknown key; did you mean %k?"
     case .duplicateKey: "duplicate-key: duplicate key: remove one"
     case .missingPayload:
-      "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}"
+      "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"...\"}}"
     case .missingRecipient:
-      "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file"
+      "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"...\", \"...\"], or \"to\": \"NAME\" of a recipients file"
     case .payloadNotObject:
-      "payload-not-object: the payload must be an object: {\"aps\": {\"alert\": \"…\"}}"
+      "payload-not-object: the payload must be an object: {\"aps\": {\"alert\": \"...\"}}"
     case .apsOutside:
-      "aps-outside: aps belongs inside the payload: {\"token\": \"…\", \"payload\": {\"aps\": {\"alert\": \"…\"}}}"
+      "aps-outside: aps belongs inside the payload: {\"token\": \"...\", \"payload\": {\"aps\": {\"alert\": \"...\"}}}"
     case .missingAps:
-      "missing-aps: the payload has no aps: add \"aps\": {\"alert\": \"…\"} to it"
-    case .apsNotObject: "aps-not-object: aps must be an object: {\"alert\": \"…\"}"
+      "missing-aps: the payload has no aps: add \"aps\": {\"alert\": \"...\"} to it"
+    case .apsNotObject: "aps-not-object: aps must be an object: {\"alert\": \"...\"}"
     case .apsIsEmpty:
       "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
     case .apsTooMany:
@@ -131,7 +131,7 @@ extension Finding.Reason {
       "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
     case .tokenTwice: "token-and-tokens: give either token or tokens, not both"
     case .tokensNotArray:
-      "tokens-not-array: tokens must be an array: [\"HEX DIGITS\", …]"
+      "tokens-not-array: tokens must be an array: [\"HEX DIGITS\", ...]"
     case .tokensEmpty: "tokens-empty: tokens is empty: add a device token"
     case .to: "to: to must be the name of a recipients file, or an array of such names"
     case .toEmpty: "to-empty: to is empty: add the name of a recipients file"
@@ -192,7 +192,7 @@ extension Finding.Reason {
     case .againAfter:
       "again-after: again-after must be a whole number of seconds, such as 1800 for half an hour"
     case .localized:
-      "localized: localized must be an object: {\"fr\": \"…\", \"en\": {\"title\": \"…\", \"body\": \"…\"}}"
+      "localized: localized must be an object: {\"fr\": \"...\", \"en\": {\"title\": \"...\", \"body\": \"...\"}}"
     case .localizedEmpty:
       "localized-empty: localized is empty: give it an alert, or leave it out"
     case .localizedLanguage:

@@ -12,6 +12,8 @@ public struct LaterName {
   /// The number of bytes before NAME.
   package static let headBytes = dueDigits + 2 * hashDigits + 3
   private static let nameBytesMax = 255
+  /// The most bytes of NAME.
+  package static let sourceBytesMax = nameBytesMax - headBytes
 
   /// When the notification is due: UNIX seconds, UTC.
   package let due: Int64
@@ -59,7 +61,7 @@ public struct LaterName {
     text.append(".")
     text.append(hex: identity)
     text.append(".")
-    text.append(bytes: source.extracting(0..<min(source.count, nameBytesMax - headBytes)))
+    text.append(bytes: source.extracting(0..<min(source.count, sourceBytesMax)))
   }
 
   /// Appends the name that the file has when it is due, as if it had come from `new/`.
@@ -84,7 +86,7 @@ public struct LaterName {
   @_lifetime(copy name)
   package static func source(of name: Span<UInt8>) -> Span<UInt8> {
     let end = isReleased(name) ? name.count - hashDigits - 1 : name.count
-    return name.extracting(0..<min(end, nameBytesMax - headBytes))
+    return name.extracting(0..<min(end, sourceBytesMax))
   }
 
   /// Returns the identity in the name of a released file; nil if the name has none.
@@ -98,7 +100,7 @@ public struct LaterName {
   }
 
   /// Returns whether a name has the form of a released file's name.
-  static func isReleased(_ name: Span<UInt8>) -> Bool {
+  package static func isReleased(_ name: Span<UInt8>) -> Bool {
     let end = name.count - hashDigits - 1
     guard end > 0, name[end] == .dot else { return false }
     for index in end + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {

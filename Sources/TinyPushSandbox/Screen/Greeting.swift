@@ -81,26 +81,6 @@ enum Greeting {
   private static func write(quoted home: Home, _ name: StaticString, in text: inout Text) {
     var path = Text(capacity: 8192)
     home.write(name, in: &path)
-    let bytes = path.bytes
-    var isPlain = true
-    for index in bytes.indices where !isPlainByte(bytes[index]) { isPlain = false }
-    if isPlain { return text.append(bytes: bytes) }
-    text.append("'")
-    for index in bytes.indices {
-      if bytes[index] == .apostrophe {
-        text.append("'\\''")
-      } else {
-        text.append(byte: bytes[index])
-      }
-    }
-    text.append("'")
-  }
-
-  private static func isPlainByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8.digits, UInt8.capitals, UInt8.smallLetters, UInt8.plus...UInt8.slash, .underscore:
-      true
-    default: false
-    }
+    text.append(shell: path.bytes)
   }
 }

@@ -251,7 +251,8 @@ private let ofNotifications: [Remarked] = [
   // Languages
   Remarked(
     with(#""localized":▸["x"]"#),
-    #"localized: localized must be an object: {"fr": "...", "en": {"title": "...", "body": "..."}}"#),
+    #"localized: localized must be an object: {"fr": "...", "en": {"title": "...", "body": "..."}}"#
+  ),
   Remarked(
     with(#""localized":▸{}"#),
     "localized-empty: localized is empty: give it an alert, or leave it out"),

@@ -85,7 +85,8 @@ public struct QueueFile: ~Copyable {
   }
 
   private func isSource(_ name: Span<UInt8>, of part: Span<UInt8>) -> Bool {
-    LaterName.source(of: part).equals(name.extracting(0..<min(name.count, LaterName.sourceBytesMax)))
+    LaterName.source(of: part).equals(
+      name.extracting(0..<min(name.count, LaterName.sourceBytesMax)))
   }
 
   /// Whether the file is for the agent, or from it.

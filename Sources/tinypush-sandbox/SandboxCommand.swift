@@ -112,7 +112,7 @@ enum SandboxCommand {
         sandbox.payloadLimit = try number(
           "--payload-limit", 1...SandboxOptions.payloadLimitMax, arguments)
       case 6:
-        guard let token = DeviceToken(hex: arguments.value()) else {
+        guard let token = DeviceToken(printed: arguments.value()) else {
           throw arguments.fail(
             .usage, "--invalid takes a device token in hex digits, not ", arguments.value())
         }

@@ -15,7 +15,7 @@ enum SendCommand {
 
     Recipients; without any of these, the recipients file "default":
       --to NAME             a recipients file; repeatable
-      --token HEX           a device token, in hex digits; repeatable
+      --token HEX           a device token, in hex digits or base64; repeatable
     Content:
       --title TEXT          the alert's title
       --subtitle TEXT       the line below the title
@@ -138,7 +138,11 @@ enum SendCommand {
     let value = arguments.value()
     switch flag {
     case .to: composition.add(list: clinux_option_argument())
-    case .token: composition.tokens.element(string: value)
+    case .token:
+      var digits = Text(capacity: value.count + DeviceToken.digitCountMax)
+      if let token = DeviceToken(printed: value) { digits.append(hex: token.bytes) }
+      if digits.count == 0 { digits.append(bytes: value) }
+      composition.tokens.element(string: digits.bytes)
     case .lang: composition.add(language: clinux_option_argument())
     case .data:
       guard composition.add(data: value) else {

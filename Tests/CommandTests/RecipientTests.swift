@@ -185,7 +185,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
       (["add", token(1), token(1)], "is not a device token: unexpected name 000"),
       (["add", "", token(1)], "the name of a recipients file has"),
       (["add", "a\u{1B}[2J", token(1)], #"unexpected name a\x1b[2J"#),
-      (["add", "family", "zz"], "at most 200, not zz"),
+      (["add", "family", "zz"], "at most 200, or base64, not zz"),
       (["add", "family", token(1) + "0"], "an even number of hexadecimal digits"),
       (
         ["add", "family", token(1) + "00", "-o", "protocol=binary"],

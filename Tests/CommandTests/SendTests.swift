@@ -238,8 +238,8 @@ import Testing
 
         """),
     Sending(
-      "x", "--token", String(repeating: "g", count: 64), status: 65,
-      gives: "only the digits 0-9 and a-f"),
+      "x", "--token", String(repeating: "z", count: 62), status: 65,
+      gives: "in hex digits (0-9, a-f) or in base64"),
     Sending(
       "--token", one, status: 64,
       gives:

@@ -87,7 +87,7 @@ import Testing
     #expect(wrong.status == 64)
     #expect(
       wrong.errors
-        == "tinypush token: standard input, line 3: a device token is an even number of hexadecimal digits, at most 200, not zz; nothing has changed\n"
+        == "tinypush token: standard input, line 3: a device token is an even number of hexadecimal digits, at most 200, or base64, not zz; nothing has changed\n"
     )
     try #expect(tokens(box, ["list"]).output == list.output)
     #expect(try tokens(box, ["forget"] + many.prefix(1000)).status == 0)
@@ -105,7 +105,7 @@ import Testing
     (["suppress"], "give a device token, or - for standard input"),
     (
       ["suppress", "123"],
-      "a device token is an even number of hexadecimal digits, at most 200, not 123; nothing has changed"
+      "a device token is an even number of hexadecimal digits, at most 200, or base64, not 123; nothing has changed"
     ),
     (
       ["suppress", "12", "--at", "4000000000"],

@@ -170,7 +170,7 @@ private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> Strin
     if !renditions.isEmpty { continue }
     for token in tokens {
       let digits = Array(text[token])
-      guard let bytes = DeviceToken(hex: digits.span) else { return "no token at \(token)" }
+      guard let bytes = DeviceToken(printed: digits.span) else { return "no token at \(token)" }
       if bytes.count != Frame.tokenByteCount {
         if rules.service == .http2 { continue }
         return "a token of \(bytes.count) bytes"

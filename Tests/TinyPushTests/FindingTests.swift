@@ -134,7 +134,7 @@ private let ofNotifications: [Remarked] = [
   ),
   Remarked(
     #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
-    "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"),
+    "token-not-hex: a device token is written in hex digits (0-9, a-f) or in base64"),
   Remarked(
     with(#"▸"tokens":["\#(token)"]"#), "token-and-tokens: give either token or tokens, not both"),
   Remarked(

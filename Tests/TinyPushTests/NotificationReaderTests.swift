@@ -126,7 +126,7 @@ let refusedNotifications = [
   Marked(.tokenNotString, #"{"token": ▸null, \#(payload)}"#),
   Marked(.tokenSize, #"{"token": "▸", \#(payload)}"#, found: 0),
   Marked(.tokenSize, #"{"token": "▸\#(token.dropLast())", \#(payload)}"#, found: 63),
-  Marked(.tokenNotHex, #"{"token": "▸<\#(token)>", \#(payload)}"#),
+  Marked(.tokenNotHex, #"{"token": "▸(\#(token))", \#(payload)}"#),
   Marked(.tokenSizeOfBinary, #"{"tokens": ["\#(token)", "▸00"], \#(payload)}"#, found: 2),
   Marked(.tokenNotHex, #"{"token": "\#(token.dropLast())▸g", \#(payload)}"#),
   Marked(.tokenNotHex, #"{"token": "▸\n\#(token.dropLast(2))", \#(payload)}"#),

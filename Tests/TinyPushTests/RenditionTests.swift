@@ -306,7 +306,7 @@ private func line(_ text: String) -> String {
   ),
   (
     "\t\(token.dropLast())z",
-    "64 token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
+    "64 token-not-hex: a device token is written in hex digits (0-9, a-f) or in base64"
   ),
   (
     "\(token) fr",

@@ -375,7 +375,7 @@ extension Courier {
         start == 0
         ? notification.firstToken
         : notification.nextString(after: start, in: outbox.text(text))
-      if let token = DeviceToken(hex: outbox.text(text).extracting(digits)) {
+      if let token = DeviceToken(printed: outbox.text(text).extracting(digits)) {
         let recipient = RecipientsFile.Recipient(token)
         if let progression = add(notification, text, recipient, &link) { return progression }
       }

@@ -32,6 +32,79 @@ public struct DeviceToken: BitwiseCopyable {
     guard isRead else { return nil }
   }
 
+  /// Reads a token in any form that programs print.
+  ///
+  /// - Hexadecimal digits: `740f4707 bebcf74f`, also between `<` and `>`.
+  /// - Base64, with `+/` or `-_`, and with `\/` for a slash, as some programs write JSON.
+  @inline(never)
+  public init?(printed text: Span<UInt8>) {
+    if let token = DeviceToken(hex: text) {
+      self = token
+      return
+    }
+    var decoded = InlineArray<100, UInt8>(repeating: 0)
+    let count = Self.readGroups(text, &decoded) ?? Self.readBase64(text, &decoded)
+    guard let count, count > 0 else { return nil }
+    storage = decoded
+    storedCount = UInt8(count)
+  }
+
+  /// Reads hexadecimal digits between spaces and angle brackets; returns the number of bytes.
+  private static func readGroups(
+    _ text: Span<UInt8>, _ bytes: inout InlineArray<100, UInt8>
+  ) -> Int? {
+    var digits = 0
+    for index in text.indices {
+      switch text[index] {
+      case .space, .tab, UInt8(ascii: "<"), UInt8(ascii: ">"): break
+      default:
+        guard let value = hexValue(text[index]), digits < digitCountMax else { return nil }
+        bytes[digits / 2] = bytes[digits / 2] << 4 | value
+        digits += 1
+      }
+    }
+    return digits % 2 == 0 ? digits / 2 : nil
+  }
+
+  /// Reads base64; returns the number of bytes.
+  private static func readBase64(
+    _ text: Span<UInt8>, _ bytes: inout InlineArray<100, UInt8>
+  ) -> Int? {
+    var (value, characters, others, end) = (UInt32(0), 0, 0, text.count)
+    while end > 0, text[end - 1] == .equals { end -= 1 }
+    for index in 0..<end {
+      if text[index] == .backslash, index + 1 < end, text[index + 1] == .slash { continue }
+      guard let six = base64Value(text[index]), characters < (byteCountMax + 2) / 3 * 4 else {
+        return nil
+      }
+      if hexValue(text[index]) == nil { others += 1 }
+      value = value << 6 | UInt32(six)
+      characters += 1
+      let count = characters * 6 / 8
+      if characters % 4 != 1, count <= byteCountMax {
+        bytes[count - 1] = UInt8(truncatingIfNeeded: value >> UInt32(characters * 6 % 8))
+      }
+    }
+    // Hexadecimal digits with a few wrong characters are a mistake.
+    let count = characters * 6 / 8
+    let isPadded = end == text.count || (characters + text.count - end) % 4 == 0
+    guard isPadded, text.count - end <= 2, characters % 4 != 1, count <= byteCountMax, others >= 8,
+      value & (1 << UInt32(characters * 6 % 8) - 1) == 0
+    else { return nil }
+    return count
+  }
+
+  private static func base64Value(_ character: UInt8) -> UInt8? {
+    switch character {
+    case UInt8.capitals: character - UInt8(ascii: "A")
+    case UInt8.smallLetters: character - UInt8(ascii: "a") + 26
+    case UInt8.digits: character - UInt8(ascii: "0") + 52
+    case .plus, .hyphen: 62
+    case .slash, .underscore: 63
+    default: nil
+    }
+  }
+
   /// Copies 1 to 100 bytes; nil for any other number of bytes.
   public init?(bytes source: Span<UInt8>) {
     guard source.count > 0, source.count <= Self.byteCountMax else { return nil }

@@ -274,8 +274,16 @@ package struct Envelope {
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
       hash.add(0 as UInt8)
-      // Upper and lower case mean the same token.
-      for digit in token { hash.add(text[digit] | 0x20) }
+      let printed = text.extracting(token)
+      if DeviceToken.firstNonDigit(printed) != nil, let token = DeviceToken(printed: printed) {
+        for byte in token.bytes.indices {
+          hash.add(Text.hexDigit(token.bytes[byte] >> 4))
+          hash.add(Text.hexDigit(token.bytes[byte] & 15))
+        }
+      } else {
+        // Upper and lower case mean the same token.
+        for digit in token { hash.add(text[digit] | 0x20) }
+      }
     }
     var list = notification.firstList
     for index in 0..<notification.lists {

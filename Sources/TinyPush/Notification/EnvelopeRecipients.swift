@@ -9,12 +9,17 @@ extension Envelope {
       return
     }
     let digits = try scanner.string(text)
-    if !DeviceToken.isDigitCount(digits.count) {
-      findings.add(Finding(.tokenSize, at: digits.lowerBound, found: digits.count))
-    } else if let index = DeviceToken.firstNonDigit(text.extracting(digits)) {
+    let printed = text.extracting(digits)
+    if let token = DeviceToken(printed: printed) {
+      if !traits.isOfHTTP2, token.count != Rules.tokenBytesOfBinary {
+        findings.add(Finding(.tokenSizeOfBinary, at: digits.lowerBound, found: 2 * token.count))
+      }
+    } else if let index = DeviceToken.firstNonDigit(printed),
+      DeviceToken.isDigitCount(printed.count)
+    {
       findings.add(Finding(.tokenNotHex, at: digits.lowerBound + index))
-    } else if !traits.isOfHTTP2, digits.count != 2 * Rules.tokenBytesOfBinary {
-      findings.add(Finding(.tokenSizeOfBinary, at: digits.lowerBound, found: digits.count))
+    } else {
+      findings.add(Finding(.tokenSize, at: digits.lowerBound, found: digits.count))
     }
     if notification.tokens == 0 { notification.firstToken = digits }
     notification.tokens += 1

@@ -128,7 +128,7 @@ extension Finding.Reason {
     case .tokenSizeOfBinary:
       "token-size: over the binary protocol a device token has 64 hex digits; this one has %f character%s: only protocol = http2 can send to it"
     case .tokenNotHex:
-      "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
+      "token-not-hex: a device token is written in hex digits (0-9, a-f) or in base64"
     case .tokenTwice: "token-and-tokens: give either token or tokens, not both"
     case .tokensNotArray:
       "tokens-not-array: tokens must be an array: [\"HEX DIGITS\", ...]"

@@ -84,7 +84,7 @@ public enum RecipientsFile {
         "a device token has an even number of hex digits, from 2 to 200; this one has a different number"
       case .tokenSizeOfBinary:
         "over the binary protocol a device token has 64 hex digits; this one has a different number: only protocol = http2 can send to it"
-      case .tokenNotHex: "a device token has only the digits 0-9 and a-f, without spaces or <>"
+      case .tokenNotHex: "a device token is written in hex digits (0-9, a-f) or in base64"
       case .word:
         "only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
       case .language: "not a language: write lang=fr or lang=fr-CA"
@@ -100,17 +100,17 @@ public enum RecipientsFile {
   /// - Parameter service: the protocol that must be able to carry the token.
   public static func read(_ line: Span<UInt8>, for service: PushProtocol) -> Line {
     var place = 0
-    let token = word(line, from: &place)
+    let token = token(line, from: &place)
     guard token.count > 0 else { return .nothing }
-    let digits = line.extracting(token)
-    guard DeviceToken.isDigitCount(digits.count) else {
-      return .wrong(.tokenSize, at: token.lowerBound)
+    let printed = line.extracting(token)
+    guard let device = DeviceToken(printed: printed) else {
+      guard let wrong = DeviceToken.firstNonDigit(printed), DeviceToken.isDigitCount(printed.count)
+      else {
+        return .wrong(.tokenSize, at: token.lowerBound)
+      }
+      return .wrong(.tokenNotHex, at: token.lowerBound + wrong)
     }
-    guard let device = DeviceToken(hex: digits) else {
-      return .wrong(
-        .tokenNotHex, at: token.lowerBound + (DeviceToken.firstNonDigit(digits) ?? 0))
-    }
-    guard service == .http2 || digits.count == 2 * Rules.tokenBytesOfBinary else {
+    guard service == .http2 || device.count == Rules.tokenBytesOfBinary else {
       return .wrong(.tokenSizeOfBinary, at: token.lowerBound)
     }
     var recipient = Recipient(device)
@@ -188,6 +188,29 @@ public enum RecipientsFile {
       index += length
     }
     return text.count <= lineBytesMax - DeviceToken.digitCountMax - LanguageTag.byteCountMax - 38
+  }
+
+  /// Returns the token at the start: a word, or groups of eight digits with spaces between them, as
+  /// in `<740f4707 bebcf74f>`.
+  private static func token(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
+    let first = word(line, from: &place)
+    var end = first.upperBound
+    var group = first
+    while isGroup(line.extracting(group)) {
+      end = group.upperBound
+      place = end
+      group = word(line, from: &place)
+    }
+    place = end
+    return first.lowerBound..<end
+  }
+
+  private static func isGroup(_ word: Span<UInt8>) -> Bool {
+    var digits = 0
+    for index in word.indices where DeviceToken.hexValue(word[index]) != nil { digits += 1 }
+    let isFirst = word.count > 0 && word[0] == UInt8(ascii: "<")
+    let isLast = word.count > 0 && word[word.count - 1] == UInt8(ascii: ">")
+    return digits == 8 && word.count == digits + (isFirst ? 1 : 0) + (isLast ? 1 : 0)
   }
 
   /// Returns the next word; empty at the end and before a comment.

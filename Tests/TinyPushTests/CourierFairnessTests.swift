@@ -325,3 +325,20 @@ func `of 500 files with the same collapse ID only the newest is left without a c
   #expect(world.accepted.count == recipients)
   #expect(world.courier.counters.superseded == UInt64(500 - recipients))
 }
+
+@Test func `large notifications whose recipients take turns do not keep the room from each other`()
+{
+  // The texts fill the memory before the recipients of the first are read.
+  let world = World { $0.window = 16 }
+  let numbers = Array(1...200)
+  world.putList("many", numbers.map { World.token($0) }, nil)
+  let space = String(repeating: " ", count: 30_000)
+  for file in 1...12 {
+    world.put(
+      "a\(file)", text: #"{"to": "many",\#(space)"payload": {"aps": {"alert": "\#(file)"}}}"#,
+      numbers: numbers)
+  }
+  world.run(.seconds(600))
+  #expect(world.accepted.count == 12 * numbers.count)
+  #expect(world.waiting == [])
+}

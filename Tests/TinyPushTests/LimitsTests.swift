@@ -186,6 +186,23 @@ private func alerts(_ world: World) -> [String] {
   #expect(world.courier.counters.limited == 1)
 }
 
+@Test func `what was sent before a limited alert came does not replace the alert`() {
+  let world = world(RateLimit(count: 1, period: .seconds(60)))
+  func put(_ name: String, _ alert: String) {
+    world.put(
+      name,
+      text:
+        #"{"token":"\#(World.token(7))","collapse-id":"tank","payload":{"aps":{"alert":"\#(alert)"}}}"#
+    )
+  }
+  put("b", "sent")
+  // The gateway has the first one, and its outcome is not known yet.
+  world.after(2000) { put("a", "limited") }
+  world.run(.seconds(120))
+  #expect(alerts(world) == ["sent", "limited"])
+  #expect(world.courier.counters.superseded == 0)
+}
+
 @Test func `without a clock a limited alert with a collapse ID also goes to failed/`() {
   let world = world(RateLimit(count: 1, period: .seconds(60)))
   world.wallAtStart = nil

@@ -19,13 +19,21 @@ private let environment = ProcessInfo.processInfo.environment
   await run(way: .http2, seeds: 4)
 }
 
-/// Seeds of two former bugs.
+/// Seeds of three former bugs.
 ///
 /// A request that was never written returned again when its connection was left. Notifications that
-/// waited for a new provider token kept the spool from being scanned.
-@Test(arguments: [UInt64(1242), 2837])
+/// waited for a new provider token kept the spool from being scanned. Large notifications whose
+/// recipients were not all read kept the room from each other.
+@Test(arguments: [UInt64(1242), 2837, 20_000_078])
 func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))
+}
+
+/// A notification over a limit was dropped for one with the same collapse ID, which had been sent
+/// before the notification came.
+@Test(arguments: [UInt64(20_001_095)])
+func `a seed that once failed over the binary protocol passes`(seed: UInt64) {
+  report(Trial.run(seed, .binary))
 }
 
 /// A file that was delivered and then grew seemed to hold a notification that replaces others.

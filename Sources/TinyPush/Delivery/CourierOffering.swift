@@ -163,12 +163,17 @@ extension Courier {
     }
   }
 
-  /// Whether a newer notification with the same `collapse-id` and recipients waits or has waited.
+  /// Whether a newer notification with the same `collapse-id` and recipients was read since, or
+  /// waits in `later/`.
+  ///
+  /// What was sent before this notification came does not replace it.
   func isReplaced(_ text: UInt16) -> Bool {
     let entry = outbox[text: text]
     var isReplaced = entry.isRestReplaced
     outbox.forEachText { other, newer in
-      guard other != text, newer.collapseKey == entry.collapseKey else { return }
+      guard newer.collapseKey == entry.collapseKey, outbox.wasAdded(other, after: text) else {
+        return
+      }
       if newer.file == entry.file
         ? newer.offset > entry.offset : !comes(newer.file, before: entry.file)
       {

@@ -64,13 +64,8 @@ extension Courier {
     let mayTake =
       isWaiting && files.hasRoom && outbox.hasRoom(for: .small)
       && (!link.isOpen || outbox.waiting < Self.readAhead)
-    // The link takes what is read of large files at once: what waits goes first.
-    let mayReadOn =
-      files.unreadCount > 0 && link.isOpen && outbox.nextToSend == nil
-      && outbox.hasRoom(for: .large)
     isTurnOfUnread.toggle()
-    if mayReadOn, isTurnOfUnread || !mayTake {
-      let file = files.takeUnread()!
+    if isTurnOfUnread || !mayTake, let file = takeUnread(link) {
       reader.begin(file, files[file].cursor)
       if reader.cursor.text != Outbox.none { resumeRecipients() }
       return true
@@ -80,6 +75,21 @@ extension Courier {
       return false
     }
     return waiting.taken.isEmpty ? beginNew() : beginTaken()
+  }
+
+  /// Returns the next file that was read in part and may go on.
+  private mutating func takeUnread<L: Link & ~Copyable>(_ link: borrowing L) -> FileNumber? {
+    // The link takes what is read of large files at once: what waits goes first.
+    guard files.unreadCount > 0, link.isOpen, outbox.nextToSend == nil else { return nil }
+    if outbox.hasRoom(for: .large) { return files.takeUnread() }
+    // Texts hold the room until all their recipients are read, for which no more room is needed.
+    guard outbox.hasRoom, outbox.textsBeingRead > 0 else { return nil }
+    for _ in 0..<files.unreadCount {
+      let file = files.takeUnread()!
+      if files[file].cursor.text != Outbox.none { return file }
+      files.putUnread(file)
+    }
+    return nil
   }
 
   private mutating func beginNew() -> Bool {

@@ -117,6 +117,8 @@ struct Outbox: ~Copyable {
   private var usedTexts = 0
   private var firstFreeText = Outbox.none
   private(set) var textCount = 0
+  /// The number of texts whose recipients are not all read.
+  private(set) var textsBeingRead = 0
   private let bytes: FixedBuffer<UInt8>
   private var end = 0
   /// The bytes of the texts in use, with their heads.
@@ -220,6 +222,7 @@ struct Outbox: ~Copyable {
     end += Self.headBytes + text.count
     liveBytes += Self.headBytes + text.count
     textCount += 1
+    textsBeingRead += 1
     return number
   }
 
@@ -232,6 +235,11 @@ struct Outbox: ~Copyable {
 
   subscript(text number: UInt16) -> TextEntry { texts[Int(number)] }
 
+  /// Whether a text was added after another one: the memory keeps their order.
+  func wasAdded(_ number: UInt16, after other: UInt16) -> Bool {
+    texts[Int(number)].start > texts[Int(other)].start
+  }
+
   /// Notes that something of a notification was sent or settled.
   func touch(_ number: UInt16) { texts[Int(number)].isUntouched = false }
 
@@ -239,6 +247,7 @@ struct Outbox: ~Copyable {
 
   /// Notes that a text's last recipient was read, and frees the text if nothing is left to do.
   mutating func endReading(_ number: UInt16) {
+    if texts[Int(number)].isBeingRead { textsBeingRead -= 1 }
     texts[Int(number)].isBeingRead = false
     freeIfUnused(number)
   }

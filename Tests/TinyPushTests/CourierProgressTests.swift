@@ -52,6 +52,16 @@ private func hold(_ world: World) {
   #expect(world.waiting == [])
 }
 
+@Test func `a stop ends although the file system has become read-only`() {
+  let world = largeFile()
+  world.blocks = { $0 == 15 ? 3000 : nil }
+  world.after(1500) { world.courier.stop() }
+  world.beforeStep = { [unowned world] _ in world.canTake = world.taken.isEmpty }
+  world.runToEnd(within: .seconds(30))
+  #expect(world.settledPart(of: "many") == 0)
+  #expect(world.waiting == ["many"])
+}
+
 @Test func `a failure in a continued file has its right place`() {
   let world = largeFile()
   hold(world)

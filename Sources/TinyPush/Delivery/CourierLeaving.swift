@@ -126,6 +126,9 @@ extension Courier {
     } else if files.nextSettled == file {
       files.setSettledAside()
       troubles.couldNotRemove(at: time.now, &reports)
+    } else if isStopping {
+      // The next agent repeats what was settled since the name was given.
+      renaming.ended()
     } else {
       renaming.failed(at: time.now)
     }

@@ -145,6 +145,10 @@ extension Courier {
     let (one, two) = (
       LaterName.source(of: files.name(file)), LaterName.source(of: files.name(other))
     )
+    // Of the same file, a notification that has waited in `later/` is the older one.
+    if one.equals(two), files[file].isReleased != files[other].isReleased {
+      return files[file].isReleased
+    }
     return !two.sorts(before: one)
   }
 

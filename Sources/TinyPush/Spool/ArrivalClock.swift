@@ -28,6 +28,8 @@ public struct ArrivalClock: BitwiseCopyable {
   private var former: InlineArray<4, Setting> = .init(
     repeating: Setting(ahead: 0, from: 0, until: 0))
   private var formerCount = 0
+  /// When the last setting ended for which there was no more room; nil: none was forgotten.
+  private var forgottenUntil: Int64?
   /// When ``observe(_:)`` was last called, in milliseconds of the monotonic clock.
   private var observedAt: Int64 = 0
 
@@ -71,6 +73,7 @@ public struct ArrivalClock: BitwiseCopyable {
 
   private mutating func remember(_ setting: Setting) {
     if formerCount == Self.settingsMax {
+      forgottenUntil = former[0].until
       for index in 1..<Self.settingsMax { former[index - 1] = former[index] }
       formerCount -= 1
     }
@@ -97,6 +100,8 @@ public struct ArrivalClock: BitwiseCopyable {
       guard at >= setting.from, at <= setting.until else { continue }
       youngest = max(youngest ?? at, min(at, now))
     }
+    // The file may have arrived while a forgotten setting was in force.
+    if let forgottenUntil { youngest = max(youngest ?? forgottenUntil, forgottenUntil) }
     return youngest
   }
 }

@@ -27,7 +27,9 @@ enum TokenReader {
       number += 1
       let text = CString.span(line).trimmed()
       guard text.count > 0 else { continue }
-      guard let token = DeviceToken(printed: text) else { throw refuse(text, line: number, arguments) }
+      guard let token = DeviceToken(printed: text) else {
+        throw refuse(text, line: number, arguments)
+      }
       try body(token)
     }
   }
@@ -49,7 +51,8 @@ enum TokenReader {
     if let line {
       text.append("standard input, line ", line, ": ")
     }
-    text.append("a device token is an even number of hexadecimal digits, at most 200, or base64, not ")
+    text.append(
+      "a device token is an even number of hexadecimal digits, at most 200, or base64, not ")
     text.append(printable: word.count > 80 ? word.extracting(0..<80) : word)
     if word.count > 80 { text.append("...") }
     text.append("; nothing has changed")

@@ -78,6 +78,9 @@ final class SpoolFile {
   var isOriginalKept = false
   /// Whether something of it was put into `later/`.
   var wasPostponed = false
+  /// Whether that was before the file had items, as its writer had not ended: then nobody knows
+  /// which of them wait in `later/`.
+  var wasPostponedEarly = false
   /// When an agent opened it last.
   var openedAt = Instant(milliseconds: 0)
   /// The agent that opened it last, and that agent's count of superseded notifications at first.
@@ -398,6 +401,9 @@ final class Disk {
       if let target {
         guard taken[target] === file else { continue }
         taken[target] = nil
+      } else {
+        // Nobody knows any more that it was replaced.
+        file.isExcused = true
       }
       later[name] = file
       durableLater.insert(name)

@@ -255,6 +255,7 @@ final class Ledger {
   func removed(_ file: SpoolFile, _ name: String) {
     checkReported(file, name)
     for item in file.items where forbidsLoss && !isSettled(item, in: file) {
+      if file.wasPostponedEarly, item.notBefore > 0 { continue }
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }
   }
@@ -262,6 +263,7 @@ final class Ledger {
   /// Checks that everything before an offset is decided, since no agent reads it again.
   func renames(_ file: SpoolFile, settledTo offset: Int64) {
     for item in file.items where forbidsLoss && item.offset < offset {
+      if file.wasPostponedEarly, item.notBefore > 0 { continue }
       if !isSettled(item, in: file) {
         complain("\(file.name) is settled to \(offset), and \(describe(item)) is not decided")
       }
@@ -362,6 +364,7 @@ final class Ledger {
     for (name, file) in disk.taken {
       let offset = TakenName(name.bytes.span)!.offset
       for item in file.items where item.offset < offset {
+        if file.wasPostponedEarly, item.notBefore > 0 { continue }
         if let number = item.number { life.outcomes[number] = .passed }
       }
     }

@@ -18,6 +18,8 @@ extension Ledger {
     var lists: [String: [List]] = [:]
     /// The numbers that each decided item went to, by identity.
     var settled: [Int: [Int]] = [:]
+    /// How many files had a name: of two, the older one replaces nothing of its name in `later/`.
+    var puts: [String: Int] = [:]
     /// The items that were replaced, by identity.
     var replaced: [Int: Item] = [:]
     /// Removed items, with the agent of that time and its count of superseded notifications.
@@ -117,7 +119,9 @@ extension Ledger {
       let openedAt = disk.waiting.filter({ $0.holds(item) }).map(\.openedAt).min()
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
-      if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }) {
+      if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }),
+        waiting.puts[item.source] ?? 0 < 2 || item.source != first.source
+      {
         complain(
           "\(number) is sent, and \(first.number!), which it replaces, still waits in later/")
       }
@@ -130,6 +134,7 @@ extension Ledger {
     if isPostponed {
       life.postponed += 1
       file?.wasPostponed = true
+      if let file, file.items.isEmpty { file.wasPostponedEarly = true }
     } else if let file {
       reopen(file)
     }
@@ -139,7 +144,9 @@ extension Ledger {
   func released(_ file: SpoolFile) {
     guard !file.isExcused, let item = file.items.first, let key = item.collapseKey else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
-      if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }) {
+      if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }),
+        waiting.puts[item.source] ?? 0 < 2 || item.source != last.source
+      {
         complain("\(item.number!) is released, and \(last.number!), which replaces it, still waits")
       }
     }
@@ -217,6 +224,8 @@ extension Ledger {
     if waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil {
       return true
     }
+    // What was read of a file arrives, though the file is gone.
+    if let number = item.number, gateway.acceptances[number] != nil { return true }
     if let forgotten = waiting.forgotten[item.identity] {
       if file.waitsSince > Instant(milliseconds: 0) { return forgotten.life == lives }
       return file.reader.life == forgotten.life && file.reader.superseded < forgotten.superseded

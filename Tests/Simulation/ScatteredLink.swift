@@ -124,7 +124,7 @@ struct ScatteredLink: Link {
       gateway.accepts(one.number)
       outcomes.append((one.message, .returned(wasSent: true, notBefore: nil)))
     case .cut(let milliseconds):
-      downUntil = now + .milliseconds(milliseconds)
+      downUntil = milliseconds > 0 ? now + .milliseconds(milliseconds) : nil
       for lost in ([one] + open).reversed() {
         outcomes.append((lost.message, .returned(wasSent: true, notBefore: nil)))
       }

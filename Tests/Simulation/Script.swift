@@ -31,6 +31,7 @@ extension World {
   func put(_ name: String, _ text: String, items: [Item], tells: Bool) {
     trace.say("  put \(name): \(items.map(\.number))")
     disk.put(name, text.bytes, items: ledger.put(items, into: name))
+    ledger.waiting.puts[name, default: 0] += 1
     if tells { notices.append(.ended(name)) }
   }
 

@@ -81,6 +81,14 @@ private struct Row: Sendable, CustomTestStringConvertible {
       (up: 40, clock: day + 9000),
     ],
     changed: day + 5, came: 15),
+  Row(
+    "by the first of more clocks than there is room for",
+    [
+      (up: 10, clock: day), (up: 20, clock: day + 90_000), (up: 30, clock: day + 180_000),
+      (up: 40, clock: day + 270_000), (up: 50, clock: day + 360_000),
+      (up: 60, clock: day + 450_000),
+    ],
+    changed: day + 5, came: 20),
 ])
 private func `the arrival of a file is computed with the clock setting of that time`(row: Row) {
   var clock = ArrivalClock(plausibleSince: Time.plausibleSince)

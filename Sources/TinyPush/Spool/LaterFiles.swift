@@ -19,6 +19,8 @@ struct LaterFiles: ~Copyable {
   private(set) var cancelKey: UInt64?
   /// The name of the file with that notification.
   private var cancelName = Text(capacity: 256)
+  /// Whether what has the same name in `later/` may come from a newer file.
+  private var isCancellerOutdated = false
 
   init() {}
 
@@ -105,6 +107,7 @@ struct LaterFiles: ~Copyable {
     cancelKey = key
     cancelName.clear()
     files.appendName(file, to: &cancelName)
+    isCancellerOutdated = files[file].isOutdated
   }
 
   mutating func endCancelling() { cancelKey = nil }
@@ -112,7 +115,8 @@ struct LaterFiles: ~Copyable {
   /// Returns whether the file with this name is replaced.
   func isReplaced(_ name: Span<UInt8>) -> Bool {
     guard let cancelKey else { return false }
-    return LaterName.isReplaced(name, by: cancelName.bytes, key: cancelKey)
+    return LaterName.isReplaced(
+      name, by: cancelName.bytes, key: cancelKey, isOutdated: isCancellerOutdated)
   }
 
   // MARK: - Releasing

@@ -110,10 +110,14 @@ public struct LaterName {
   }
 
   /// Returns whether a notification with key `key` in the file `name` replaces the file `later`.
-  public static func isReplaced(_ later: Span<UInt8>, by name: Span<UInt8>, key: UInt64) -> Bool {
+  ///
+  /// - Parameter isOutdated: whether a newer file of this name put a notification into `later/`.
+  public static func isReplaced(
+    _ later: Span<UInt8>, by name: Span<UInt8>, key: UInt64, isOutdated: Bool = false
+  ) -> Bool {
     guard let known = LaterName(later), known.key == key else { return false }
     let (new, old) = (source(of: name), source(of: later.extracting(headBytes..<later.count)))
     // Of the same file, a notification that has waited before is the older one.
-    return new.equals(old) ? !isReleased(name) : !new.sorts(before: old)
+    return new.equals(old) ? !isReleased(name) && !isOutdated : !new.sorts(before: old)
   }
 }

@@ -39,6 +39,8 @@ struct TakenFile: BitwiseCopyable {
   var age: UInt32
   /// Whether the file came from `later/`.
   var isReleased: Bool
+  /// Whether a newer file of the same name has put a notification into `later/`.
+  var isOutdated = false
   /// Whether the sender waits for the outcome.
   var isAwaited: Bool
   /// Whether a program may still have the file open and append to it.

@@ -310,6 +310,17 @@ struct TakenFiles: ~Copyable {
     return isFound
   }
 
+  /// Notes that a file puts a notification into `later/`, which older files of the same name must
+  /// not replace.
+  @inline(never)
+  func outdateOlder(than number: FileNumber) {
+    forEach { other in
+      if self[other].arrivalNs < self[number].arrivalNs, name(other).equals(name(number)) {
+        self[other].isOutdated = true
+      }
+    }
+  }
+
   /// Calls `body` with each file, the one that was taken first at first.
   func forEach(_ body: (FileNumber) -> Void) {
     var slot = oldest

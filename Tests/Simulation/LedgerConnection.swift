@@ -109,8 +109,8 @@ extension Ledger {
     }
     if status == Status.invalidPayloadSize.rawValue, frame.number != nil, frame.payloadBytes > 256 {
       life.payloadLimit = min(life.payloadLimit, frame.payloadBytes)
-      // The agent remembers 512 sizes, some of them of frames in the batch.
-      if account.frames.count - Int(id) < 256 {
+      // The agent remembers 512 sizes, some of them of frames in the batch, until they are settled.
+      if account.frames.count - Int(id) < 256, account.settled == end {
         life.knownLimit = min(life.knownLimit, frame.payloadBytes)
       }
     }

@@ -119,10 +119,10 @@ extension Courier {
       older = Outbox.none
       outbox.forEachText { other, entry in
         guard other != text, entry.collapseKey == key, entry.isUntouched else { return }
-        if !comes(entry.file, before: file) {
-          isReplaced = true
-        } else if !entry.isBeingRead {
-          older = other
+        switch comes(entry.file, before: file) {
+        case false: isReplaced = true
+        case true where !entry.isBeingRead: older = other
+        default: break
         }
       }
       if older != Outbox.none { dropUntouched(older) }
@@ -140,14 +140,15 @@ extension Courier {
     return false
   }
 
-  /// Whether the notifications of a file come before those of another one that was read later.
-  private func comes(_ file: FileNumber, before other: FileNumber) -> Bool {
+  /// Whether the notifications of a file come before those of another one that was read later; nil:
+  /// nobody knows, so that neither replaces the other.
+  private func comes(_ file: FileNumber, before other: FileNumber) -> Bool? {
     let (one, two) = (
       LaterName.source(of: files.name(file)), LaterName.source(of: files.name(other))
     )
     // Of the same file, a notification that has waited in `later/` is the older one.
-    if one.equals(two), files[file].isReleased != files[other].isReleased {
-      return files[file].isReleased
+    if file != other, one.equals(two), files[file].isReleased || files[other].isReleased {
+      return files[file].isReleased && files[other].isReleased ? nil : files[file].isReleased
     }
     return !two.sorts(before: one)
   }
@@ -160,7 +161,7 @@ extension Courier {
     outbox.forEachText { other, older in
       guard other != text, older.collapseKey == entry.collapseKey else { return }
       if older.file == entry.file
-        ? older.offset < entry.offset : comes(older.file, before: entry.file)
+        ? older.offset < entry.offset : comes(older.file, before: entry.file) == true
       {
         outbox.replaceRest(of: other)
       }
@@ -179,7 +180,7 @@ extension Courier {
         return
       }
       if newer.file == entry.file
-        ? newer.offset > entry.offset : !comes(newer.file, before: entry.file)
+        ? newer.offset > entry.offset : comes(newer.file, before: entry.file) == false
       {
         isReplaced = true
       }

@@ -178,7 +178,7 @@ enum NotificationsCheck {
     at notification: Notification, in text: Span<UInt8>, _ lists: inout CheckedLists,
     _ findings: inout Findings, _ report: inout CheckReport
   ) {
-    guard !notification.isBare else {
+    guard !notification.isForDefault else {
       let state = lists.state(of: Notification.defaultList.span, &report)
       let reason = state == .missing ? .listMissingDefault : state.reason
       if let reason { findings.add(Finding(reason, at: notification.object.lowerBound)) }

@@ -8,6 +8,8 @@ struct Composition: ~Copyable {
   /// The names of the recipients files.
   private let lists: FixedBuffer<UnsafePointer<CChar>>
   private var listCount = 0
+  /// The most bytes of a text, of which no payload can hold more.
+  private static let textBytesMax = 8192
   /// The capacity of each text: one byte more than allowed, to detect a text that was cut.
   private static let textMax = NotificationReader.objectBytesMax + 1
   /// The device tokens, as a JSON array without the brackets.
@@ -17,6 +19,10 @@ struct Composition: ~Copyable {
   /// The members of `aps`, without the braces.
   var aps = Text(capacity: textMax)
   var body: UnsafePointer<CChar>?
+  /// The text on standard input.
+  private var read = CString("")
+  /// Whether a text that is too long is refused, and not shortened.
+  var isUntrimmed = false
   var title: UnsafePointer<CChar>?
   var subtitle: UnsafePointer<CChar>?
   /// The members of the payload besides `aps`, without the braces.
@@ -32,6 +38,27 @@ struct Composition: ~Copyable {
   init(arguments: Int) {
     lists = FixedBuffer(capacity: arguments)
     languages = FixedBuffer(capacity: arguments)
+  }
+
+  /// Takes the text on standard input, without white space at its end.
+  mutating func take(_ text: Span<UInt8>) {
+    var end = text.count
+    while end > 0, text[end - 1] <= .space { end -= 1 }
+    var line = Text(capacity: Self.textBytesMax)
+    // A string in C ends at its first NUL.
+    for index in 0..<Self.prefix(of: text.extracting(0..<end)).count {
+      line.append(byte: text[index] == 0 ? .space : text[index])
+    }
+    read = line.cString()
+    body = read.pointer
+  }
+
+  /// Returns the part of a text that a payload may hold.
+  @_lifetime(copy text)
+  private static func prefix(of text: Span<UInt8>) -> Span<UInt8> {
+    var end = min(text.count, textBytesMax)
+    if end < text.count { while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 } }
+    return text.extracting(0..<end)
   }
 
   private var hasText: Bool { body != nil || hasTitle || aps.count > 0 || data.count > 0 }
@@ -118,10 +145,11 @@ struct Composition: ~Copyable {
       }
       members.endObject()
     }
-    var text = Text(capacity: members.count + 3)
-    text.beginObject()
-    text.append(members)
-    text.endLine()
+    var text = object(isTrimmed: false)
+    if payloadPath == nil, !isUntrimmed, Self.isTooLarge(text, config.courier.rules) {
+      text = object(isTrimmed: true)
+      _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
+    }
     try check(text, config.courier.rules, arguments)
     for index in 0..<listCount where Self.isMissing(CString.span(lists[index]), config.recipients) {
       var text = Text()
@@ -133,6 +161,26 @@ struct Composition: ~Copyable {
       throw arguments.fail(.dataRefused, text)
     }
     return text
+  }
+
+  /// Returns the notification as a line.
+  private borrowing func object(isTrimmed: Bool) -> Text {
+    var text = Text(capacity: members.count + 16)
+    text.beginObject()
+    if isTrimmed { text.append("\"trim\":true,") }
+    text.append(members)
+    text.endLine()
+    return text
+  }
+
+  /// Whether a notification would be refused for its size alone.
+  private static func isTooLarge(_ text: borrowing Text, _ rules: Rules) -> Bool {
+    var findings = Findings()
+    var reader = NotificationReader()
+    guard
+      case .refused(let finding, _) = reader.next(in: text.bytes, isWhole: true, rules, &findings)
+    else { return false }
+    return finding.reason == .payloadTooLarge
   }
 
   /// Reads the payload from a file or standard input, or takes the argument itself.
@@ -228,13 +276,13 @@ struct Composition: ~Copyable {
     _ subtitle: UnsafePointer<CChar>?, to text: inout Text
   ) {
     guard title != nil || subtitle != nil else {
-      if let body { text.append(json: CString.span(body)) }
+      if let body { text.append(json: prefix(of: CString.span(body))) }
       return
     }
     text.beginObject()
     if let title { text.member("title", string: CString.span(title)) }
     if let subtitle { text.member("subtitle", string: CString.span(subtitle)) }
-    if let body { text.member("body", string: CString.span(body)) }
+    if let body { text.member("body", string: prefix(of: CString.span(body))) }
     text.endObject()
   }
 

@@ -18,10 +18,11 @@ struct NotificationStream {
   /// Copies the notifications up to the first wrong one, and prints what is wrong.
   @inline(never)
   mutating func copy(
-    to box: borrowing DropBox, _ rules: Rules, _ warnings: inout SuppressionWarnings,
+    _ source: inout SourceText, to box: borrowing DropBox, _ rules: Rules,
+    _ warnings: inout SuppressionWarnings,
     _ arguments: borrowing Arguments
   ) throws(DropBox.Problem) {
-    var source = SourceText(("-" as StaticString).cString, dup(STDIN_FILENO))
+    try box.write(source.text)
     var report = CheckReport(to: STDERR_FILENO)
     var reader = NotificationReader()
     var findings = Findings()

@@ -7,11 +7,12 @@ import TinyPushAgent
 enum SendCommand {
   static let usage: StaticString = """
     Usage: tinypush send [TEXT] [OPTION]...
-       or: tinypush send - [--wait] [--no-sync]
+       or: COMMAND | tinypush send - [OPTION]...
     Writes a notification file into the spool and prints the file's name. The file
     is on disk when the command ends. This needs no running agent and no keys, only
-    the right to write to the spool. With -, reads notifications from standard
-    input, in the form of a notification file, and queues either all or none.
+    the right to write to the spool. With -, reads the text from standard input; or,
+    if that begins with {, notifications in the form of a notification file, and
+    queues either all or none.
 
     Recipients; without any of these, the recipients file "default":
       --to NAME             a recipients file; repeatable
@@ -29,7 +30,8 @@ enum SendCommand {
                             of another type; repeatable
       --content-available   wake the app without showing anything
       --payload FILE|-      the whole payload as JSON, instead of the options above
-      --trim                shorten the text if the payload would be too large
+      --no-trim             refuse a text that is too long, and do not shorten it
+      --trim                shorten the text of a payload that would be too large
     Delivery:
       --priority 10|5|1     10: at once; 5: when it saves the device's power; 1:
                             without waking the device
@@ -63,7 +65,8 @@ enum SendCommand {
 
   private enum Flag: Int {
     case to, token, lang, data
-    case title, subtitle, badge, sound, category, thread, level, contentAvailable, payload, trim
+    case title, subtitle, badge, sound, category, thread, level, contentAvailable, payload, noTrim,
+      trim
     case priority, pushType, topic, id, ttl, expiration, notBefore, collapseID, registered
     case againAfter, urgent
     case wait, noSync, quiet, dryRun
@@ -75,7 +78,7 @@ enum SendCommand {
 
   /// The names of the options, in the order of ``Flag``.
   static var options: StaticString {
-    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available payload= trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
+    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available payload= no-trim trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
   }
 
   /// The options about queueing, as opposed to those about the notification's content.
@@ -88,6 +91,8 @@ enum SendCommand {
     var isWaitBare = false
     /// Whether notifications are read from standard input.
     var isStream = false
+    /// The last option about the content.
+    var content: Flag?
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
@@ -117,15 +122,7 @@ enum SendCommand {
     try SendMistakes.refuse(
       hasTitle: composition.title != nil, isWaitBare: queueing.isWaitBare, arguments)
     if let body = composition.body { queueing.isStream = CString.span(body).equals("-") }
-    if queueing.isStream, let content {
-      throw fail(
-        content, " cannot be given with -: write it into the notifications on standard input", nil,
-        arguments)
-    }
-    if queueing.isStream, queueing.isDryRun {
-      throw arguments.fail(
-        .usage, "--dry-run cannot be given with -: check standard input with tinypush check -")
-    }
+    queueing.content = content
     return queueing
   }
 
@@ -167,6 +164,7 @@ enum SendCommand {
     case .pushType, .topic, .id, .collapseID:
       composition.members.key(escaping: name)
       composition.members.append(json: value)
+    case .noTrim: composition.isUntrimmed = true
     case .contentAvailable: composition.aps.member("content-available", number: 1)
     case .trim, .urgent:
       composition.members.key(escaping: name)
@@ -240,7 +238,32 @@ enum SendCommand {
   ) throws(ExitStatus) -> ExitStatus {
     var config = Config()
     try arguments.readConfig(into: &config, for: .command)
-    return try queue(queueing, &composition, config, arguments)
+    guard queueing.isStream else {
+      return try queue(queueing, &composition, config, arguments)
+    }
+    var source = SourceText(("-" as StaticString).cString, dup(STDIN_FILENO))
+    if source.readText() {
+      if case .cannotRead(let error) = source.failure {
+        throw arguments.fail(
+          .noInput, "nothing was queued: cannot read standard input: ",
+          CString.span(clinux_error_text(error)))
+      }
+      composition.take(source.text)
+      var queueing = queueing
+      queueing.isStream = false
+      return try queue(queueing, &composition, config, arguments)
+    }
+    if let content = queueing.content {
+      throw fail(
+        content, " cannot be given with notifications on standard input: write it into them", nil,
+        arguments)
+    }
+    guard !queueing.isDryRun else {
+      throw arguments.fail(
+        .usage, "--dry-run is for a text: check notifications with tinypush check -")
+    }
+    let name = try queueStream(&source, config, queueing, arguments)
+    return finish(name, config, queueing, arguments)
   }
 
   @inline(never)
@@ -248,14 +271,21 @@ enum SendCommand {
     _ queueing: QueueOptions, _ composition: inout Composition, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    if queueing.isDryRun {
-      try composition.compose(config, arguments).write(to: STDOUT_FILENO)
+    let notification = try composition.compose(config, arguments)
+    guard !queueing.isDryRun else {
+      notification.write(to: STDOUT_FILENO)
       return .ok
     }
-    let name =
-      queueing.isStream
-      ? try queueStream(config, queueing, arguments)
-      : try queue(try composition.compose(config, arguments), config, queueing, arguments)
+    let name = try queue(notification, config, queueing, arguments)
+    return finish(name, config, queueing, arguments)
+  }
+
+  /// Prints the name of the queued file, and waits for its outcome if that is wanted.
+  @inline(never)
+  private static func finish(
+    _ name: borrowing CString, _ config: borrowing Config, _ queueing: QueueOptions,
+    _ arguments: borrowing Arguments
+  ) -> ExitStatus {
     if !queueing.isQuiet {
       var text = Text(capacity: 300)
       text.append(bytes: name.span)
@@ -302,14 +332,15 @@ enum SendCommand {
   /// Queues the notifications on standard input, unless one of them would be refused.
   @inline(never)
   private static func queueStream(
-    _ config: borrowing Config, _ queueing: QueueOptions, _ arguments: borrowing Arguments
+    _ source: inout SourceText, _ config: borrowing Config, _ queueing: QueueOptions,
+    _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
     var stream = NotificationStream()
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
       var warnings = SuppressionWarnings(config)
-      try stream.copy(to: box, config.courier.rules, &warnings, arguments)
+      try stream.copy(&source, to: box, config.courier.rules, &warnings, arguments)
       warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
         return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)

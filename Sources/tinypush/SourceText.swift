@@ -88,6 +88,35 @@ struct SourceText: ~Copyable {
     return from - start
   }
 
+  /// Reads the start of the file, and returns whether that is a text; then reads all of the text, and
+  /// keeps what a notification may hold of the text.
+  ///
+  /// A notification begins with `{`. An empty file counts as notifications.
+  @inline(never)
+  mutating func readText() -> Bool {
+    var report = CheckReport(to: STDERR_FILENO)
+    while !isWhole, firstCharacter == nil, count < NotificationReader.objectBytesMax {
+      _ = readOn(from: 0, &report)
+    }
+    guard let first = firstCharacter, first != .openBrace else { return false }
+    while !isWhole, count < NotificationReader.objectBytesMax { _ = readOn(from: 0, &report) }
+    // A program that writes more must not fail.
+    var rest = InlineArray<4096, UInt8>(repeating: 0)
+    while !isWhole, read(descriptor, &rest, 4096) > 0 {}
+    return true
+  }
+
+  /// The first byte that is neither white space nor part of a byte order mark.
+  private var firstCharacter: UInt8? {
+    for index in 0..<count {
+      switch input[index] {
+      case .space, .tab, .lineFeed, .carriageReturn, 0xEF, 0xBB, 0xBF: continue
+      default: return input[index]
+      }
+    }
+    return nil
+  }
+
   /// Moves the place forward to an index, and counts lines and characters; never moves back.
   @inline(never)
   mutating func go(to end: Int) {

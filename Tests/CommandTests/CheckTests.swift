@@ -29,7 +29,7 @@ import Testing
     Checking(good + good + #"  {"payload":{"x":tru}}"#, 3, 22, "expected a value"),
     Checking(#"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
     Checking(#"{"token":"\#(one)"}"#, 1, 1, "no payload"),
-    Checking(#"{"payload":{"aps":{"alert":"x"}}}"#, 1, 1, "no recipient"),
+    Checking(#"{"message":"x"}"#, 1, 2, "there is no key message here: write {"),
     Checking(#"{"token":"\#(one)","payload":{"alert":"x"}}"#, 1, 87, "no aps"),
     Checking(
       "{\n  \"token\": \"\(one)\",\n  \"payload\": {\"aps\":{\"alert\":\"Füll☀\"},}\n}", 3, 39,

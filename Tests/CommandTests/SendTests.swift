@@ -251,7 +251,7 @@ import Testing
       "--token", one, "--content-available", "--priority", "10", status: 65,
       gives: "priority must be 5"),
     Sending(
-      String(repeating: "x", count: 4148), "--token", one, status: 65,
+      String(repeating: "x", count: 4148), "--token", one, "--no-trim", status: 65,
       gives: "the payload has 4168 bytes without white space; the limit is 4096"),
     Sending(
       "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "the limit is 16"),
@@ -318,7 +318,7 @@ import Testing
     Sending(
       "-", "--dry-run", status: 64,
       gives:
-        "tinypush send: --dry-run cannot be given with -: check standard input with tinypush check -\n"
+        "tinypush send: --dry-run is for a text: check notifications with tinypush check -\n"
     ),
     Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a JSON number"),
     Sending(
@@ -374,7 +374,7 @@ import Testing
     Sending(
       "-", "--title", "T", status: 64,
       gives:
-        "tinypush send: --title cannot be given with -: write it into the notifications on standard input\n"
+        "tinypush send: --title cannot be given with notifications on standard input: write it into them\n"
     ),
     Sending(
       "-", input: " \n\n", status: 65,
@@ -442,10 +442,44 @@ import Testing
     #expect(box.queued + box.names(in: "tmp") == [])
   }
 
+  @Test(arguments: [
+    (#"Größe "wichtig""# + String(repeating: "ö", count: 3000), nil),
+    (String(repeating: "€", count: 40_000), nil), ("-", String(repeating: "\u{1}😀", count: 50_000)),
+    ("-", " \n\tLine 1\nLine 2\n\n"), ("-", "[1]\0[2]"), ("-", "x"),
+  ])
+  func `send shortens a text that is too long, also from standard input`(
+    text: String, input: String?
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.send([text, "--token", Self.one, "--title", "T"], input: input ?? "")
+    #expect(sent.status == 0, "\(sent.errors)")
+    let whole = (input ?? text).trimmingCharacters(in: .newlines).replacing("\0", with: " ")
+    let isLong = whole.utf8.count > 4096
+    #expect(
+      sent.errors
+        == (isLong
+          ? "tinypush send: the text was shortened to what a notification can hold\n" : ""))
+    let file = try box.text("spool/new/" + #require(box.queued.first))
+    let payload = try #require(objects(file).first)["payload"] as? [String: Any]
+    let alert = (payload?["aps"] as? [String: Any])?["alert"] as? [String: String]
+    let body = try #require(alert?["body"])
+    #expect(
+      isLong
+        ? whole.hasPrefix(body) && body.utf8.count >= min(8000, whole.utf8.count) : body == whole)
+    #expect(file.contains(#""trim":true"#) == isLong)
+    let checked = try box.tinypush("check", box.spool + "/new/" + box.queued[0])
+    #expect(checked.status == 0, "\(checked.output)")
+    // The text may also be refused.
+    let refused = try box.send(
+      [text, "--token", Self.one, "--title", "T", "--no-trim"], input: input ?? "")
+    #expect(refused.status == (isLong ? 65 : 0))
+  }
+
   @Test func `send - shows 20 of many wrong notifications and counts them all`() throws {
     let box = try Box()
     defer { box.end() }
-    let sent = try box.send(["-"], input: String(repeating: "rubbish\n{}\n", count: 1000))
+    let sent = try box.send(["-"], input: String(repeating: "{}\nrubbish\n", count: 1000))
     #expect(sent.status == 65)
     #expect(sent.errors.count(of: "expected '{'") == 10)
     #expect(sent.errors.count(of: "no payload") == 10)

@@ -91,12 +91,14 @@ private let ofNotifications: [Remarked] = [
     #"▸{"token":"\#(token)"}"#,
     #"missing-payload: no payload: add "payload": {"aps": {"alert": "..."}}"#),
   Remarked(
-    "▸{\(payload)}",
+    #"▸{"failed":{"reason":"it was refused"},\#(payload)}"#,
     #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["...", "..."], or "to": "NAME" of a recipients file"#
   ),
   Remarked(
-    "▸▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "..."}}"#,
-    #"missing-recipient: no recipient: add "token": "HEX DIGITS", "tokens": ["...", "..."], or "to": "NAME" of a recipients file"#
+    "▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "..."}}"#),
+  Remarked(
+    with(#"▸"title":"Tank""#),
+    #"text-outside: there is no key title here: write {"aps": {"alert": "TEXT"}}, or "payload": {"aps": {"alert": "TEXT"}} in a notification"#
   ),
   Remarked(
     #"{"token":"\#(token)","payload":▸"Tank low"}"#,
@@ -554,6 +556,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .trim: 39
   case .urgent: 73
   case .againAfter: 74
+  case .textOutside: 76
   case .localized: 40
   case .localizedEmpty: 41
   case .localizedLanguage: 42
@@ -577,7 +580,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<76).filter { !numbers.contains($0) } == [])
+  #expect((0..<77).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
@@ -635,8 +638,7 @@ func `each finding about recipients files has its code and words`(
 
 @Test func `all findings about a notification are reported in the order of their places`() {
   let all = Remarked(
-    #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
-    "missing-recipient: no recipient: add \"token\": \"HEX DIGITS\", \"tokens\": [\"...\", \"...\"], or \"to\": \"NAME\" of a recipients file",
+    #"{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
     "unknown-key: unknown key; did you mean token?",
     "unknown-key: unknown key: put data for the app into payload",
     "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)",

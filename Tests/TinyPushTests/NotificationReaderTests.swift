@@ -99,7 +99,7 @@ let refusedNotifications = [
   Marked(.duplicateKey, #"{"payload": {"aps": {"badge": 1}, ▸"aps": {"badge": 2}}}"#),
   Marked(.missingPayload, #"▸{"token": "\#(token)"}"#),
   Marked(.missingPayload, #"▸{}"#),
-  Marked(.missingRecipient, #"▸{\#(payload)}"#),
+  Marked(.missingRecipient, #"▸{"failed":{"reason":"x"},\#(payload)}"#),
   Marked(.payloadNotObject, #"{"payload": ▸"{}", "token": "\#(token)"}"#),
   Marked(.payloadNotObject, #"{"payload": ▸[{"aps": {}}]}"#),
   Marked(.missingAps, #"{"payload": ▸{}}"#),

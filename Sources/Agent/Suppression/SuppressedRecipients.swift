@@ -46,7 +46,7 @@ public struct SuppressedRecipients: ~Copyable {
     var name = notification.firstList
     for number in 0..<notification.lists {
       if number > 0 { name = notification.nextString(after: name.upperBound, in: text) }
-      let list = notification.isBare ? Notification.defaultList.span : text.extracting(name)
+      let list = notification.isForDefault ? Notification.defaultList.span : text.extracting(name)
       _ = lists.forEachRecipient(in: list) { recipient in
         find(recipient.token, max(registered, recipient.registered), &suppressed, body)
         return true

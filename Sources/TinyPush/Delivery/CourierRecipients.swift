@@ -49,7 +49,7 @@ extension Courier {
     reader.rosterFile = reader.file
     reader.rosterText = text
     reader.rosterList = reader.cursor.list
-    guard !notification.isBare else {
+    guard !notification.isForDefault else {
       return reader.roster.begin(
         Notification.defaultList.span, at: reader.cursor.listPlace, isFresh: isFresh)
     }

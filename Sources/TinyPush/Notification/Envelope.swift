@@ -4,6 +4,8 @@
 package struct Envelope {
   var notification: Notification
   private var seen: UInt32 = 0
+  /// Whether the text is where other services take it.
+  private var hasTextOutside = false
   /// The index of the value of `priority`.
   private var priorityAt = 0
   /// The index of the value of `push-type`; 0: the notification has no known push type.
@@ -46,8 +48,9 @@ package struct Envelope {
           try readBare(text, by: &scanner, &findings)
           return
         }
-        findings.add(
-          Finding(.unknownKey(nearest: .nearest(to: text.extracting(range))), at: keyAt))
+        let reason = Self.unknown(text.extracting(range))
+        if case .textOutside = reason { hasTextOutside = true }
+        findings.add(Finding(reason, at: keyAt))
         try scanner.skipValue(text)
         continue
       }
@@ -137,6 +140,12 @@ package struct Envelope {
     notification.object = before.index..<scanner.index
   }
 
+  @inline(never)
+  private static func unknown(_ key: Span<UInt8>) -> Finding.Reason {
+    if let number = Finding.textKeys.index(of: key) { return .textOutside(UInt8(number)) }
+    return .unknownKey(nearest: .nearest(to: key))
+  }
+
   /// Reads an object with `aps` at its top level.
   @inline(never)
   private mutating func readBare(
@@ -148,8 +157,7 @@ package struct Envelope {
     notification.payload = try reader.read(text, by: &scanner, &traits, &findings)
     notification.object = notification.payload.range
     notification.isBare = true
-    notification.lists = 1
-    seen = 1 << EnvelopeKey.payload.rawValue | 1 << EnvelopeKey.to.rawValue
+    seen = 1 << EnvelopeKey.payload.rawValue
   }
 
   /// Runs the checks that need the whole object.
@@ -157,11 +165,16 @@ package struct Envelope {
   @_optimize(speed)
   mutating func finish(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
     let start = notification.object.lowerBound
-    if !isSeen(.payload) { findings.add(Finding(.missingPayload, at: start)) }
+    if !isSeen(.payload), !hasTextOutside { findings.add(Finding(.missingPayload, at: start)) }
     let recipients: UInt32 =
       1 << EnvelopeKey.token.rawValue | 1 << EnvelopeKey.tokens.rawValue
       | 1 << EnvelopeKey.to.rawValue
-    if seen & recipients == 0 { findings.add(Finding(.missingRecipient, at: start)) }
+    if seen & recipients == 0 {
+      // A notification that was refused for a wrong recipient must not go to all.
+      if isSeen(.failed) { findings.add(Finding(.missingRecipient, at: start)) }
+      notification.isForDefault = true
+      notification.lists = 1
+    }
     let payload = notification.payload
     let isSilent = payload.isSilent && notification.localized.isEmpty
     if pushTypeAt == 0 {
@@ -289,7 +302,7 @@ package struct Envelope {
     for index in 0..<notification.lists {
       if index > 0 { list = notification.nextString(after: list.upperBound, in: text) }
       hash.add(1 as UInt8)
-      hash.add(text.extracting(list))
+      hash.add(notification.isForDefault ? Notification.defaultList.span : text.extracting(list))
     }
     return max(hash.value, 1)
   }

@@ -25,6 +25,8 @@ public struct Finding: BitwiseCopyable {
     case notAnObject
     case objectTooLarge
     case unknownKey(nearest: EnvelopeKey?)
+    /// A key of other services for the text; the number is that of the key in ``textKeys``.
+    case textOutside(UInt8)
     case duplicateKey
     case missingPayload
     case missingRecipient

@@ -46,12 +46,18 @@ extension Finding {
   }
 }
 
+extension Finding {
+  /// Keys in which other services take the text, its title and the like.
+  static var textKeys: WordList { "alert title subtitle body message msg text badge sound" }
+}
+
 extension Finding.Reason {
   /// The key that the message names.
   fileprivate var key: Span<UInt8> {
     @_lifetime(immortal) get {
       switch self {
       case .unknownKey(let nearest?): nearest.name
+      case .textOutside(let number): Finding.textKeys[Int(number)]
       case .mustBeString(let key): key.name
       case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
         .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key):
@@ -75,6 +81,8 @@ extension Finding.Reason {
     case .unknownKey(nearest: nil):
       "unknown-key: unknown key: put data for the app into payload"
     case .unknownKey: "unknown-key: unknown key; did you mean %k?"
+    case .textOutside:
+      "text-outside: there is no key %k here: write {\"aps\": {\"alert\": \"TEXT\"}}, or \"payload\": {\"aps\": {\"alert\": \"TEXT\"}} in a notification"
     case .duplicateKey: "duplicate-key: duplicate key: remove one"
     case .missingPayload:
       "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"...\"}}"

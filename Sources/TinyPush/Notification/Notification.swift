@@ -22,6 +22,8 @@ public struct Notification {
   ///
   /// The recipients are then those of ``defaultList``.
   public internal(set) var isBare = false
+  /// Whether the notification names no recipient, and goes to ``defaultList``.
+  public internal(set) var isForDefault = false
   /// 10: deliver at once; 5: when it saves the device's power; 1: without waking the device.
   public internal(set) var priority: UInt8 = 10
   /// How long the notification is valid.

@@ -169,6 +169,9 @@ final class Disk {
   private(set) var later: [String: SpoolFile] = [:]
   /// The last name of each item in `later/`, by identity.
   private var laterNames: [Int: String] = [:]
+  /// Whether there was a power cut, which brings back files that were removed from `later/`: then
+  /// nobody knows which of two is the newer one.
+  private(set) var hadPowerCut = false
   /// Names in `later/` that survive a power cut with their contents.
   private var durableLater: Set<String> = []
   /// Names in `later/` that survive a power cut, perhaps without their contents.
@@ -376,6 +379,7 @@ final class Disk {
 
   /// Cuts the power: each change that is not on disk may be lost.
   func cutPower(_ random: inout Seeded) {
+    hadPowerCut = true
     suppression.cutPower(&random)
     for line in lines where !line.isDurable && !random.oneIn(2) { line.isForgotten = true }
     let lost = { (line: FailureLine) in !line.isDurable && line.isForgotten }
@@ -401,9 +405,6 @@ final class Disk {
       if let target {
         guard taken[target] === file else { continue }
         taken[target] = nil
-      } else {
-        // Nobody knows any more that it was replaced.
-        file.isExcused = true
       }
       later[name] = file
       durableLater.insert(name)

@@ -115,7 +115,8 @@ extension Ledger {
     if item.notBefore > 0, timeline.latestWall(since: item.putAt) ?? 0 < item.notBefore {
       complain("\(number) is sent, and must wait until \(item.notBefore)")
     }
-    guard let key = item.collapseKey, !life.framed.contains(number), !isRepeatable(number),
+    guard let key = item.collapseKey, !disk.hadPowerCut, !life.framed.contains(number),
+      !isRepeatable(number),
       let openedAt = disk.waiting.filter({ $0.holds(item) }).map(\.openedAt).min()
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
@@ -142,7 +143,9 @@ extension Ledger {
 
   /// Checks a release: what was put aside later and replaces it must not wait.
   func released(_ file: SpoolFile) {
-    guard !file.isExcused, let item = file.items.first, let key = item.collapseKey else { return }
+    guard !file.isExcused, !disk.hadPowerCut, let item = file.items.first,
+      let key = item.collapseKey
+    else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
       if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }),
         waiting.puts[item.source] ?? 0 < 2 || item.source != last.source

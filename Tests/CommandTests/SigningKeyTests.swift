@@ -125,7 +125,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box), "settle = 5s")
-    for command in ["run", "send", "check", "status"] {
+    for command in ["run", "check"] {
       let ended = try box.tinypush(command, "--config", path)
       #expect(ended.status == 78)
       #expect(

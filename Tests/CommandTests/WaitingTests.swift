@@ -32,7 +32,7 @@ import Testing
     let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
     #expect(
       reasons.first?.hasPrefix(
-        "recipients file family, line 2: a device token has ")
+        "recipients file family, line 2: a device token is written ")
         == true)
     #expect(
       reasons.last

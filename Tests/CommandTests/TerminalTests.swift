@@ -126,11 +126,11 @@ import Testing
     let later = #""token":"\#(token(1))","not-before":4000000000}"#
     try box.drop(#"{"payload":{"aps":{"alert":"x"}},"# + later, as: "later")
     try box.drop("{}", as: "wrong")
-    try wait(for: "the page") {
+    try wait(for: "the page with everything sent") {
       let page = try objects(
         box.tinypush("status", "--json", "-o", "status=\(box.path)/page").output
       ).first
-      return page?["in_flight"] as? Int == 40 && page?["later_files"] as? Int == 1
+      return page?["sent"] as? Int == 40 && page?["later_files"] as? Int == 1
         && (page?["problems"] as? [Any])?.count == 1
     }
     return agent

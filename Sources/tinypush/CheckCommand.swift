@@ -20,8 +20,8 @@ enum CheckCommand {
                             skipped), message, advice
       --recipients          the files are recipients files; those in the directory
                             of recipients files need no option
-      --settings            check only the configuration, and the credentials that
-                            it names, as the agent does when it starts
+      --settings            check only the configuration, and print nothing if it
+                            has no mistake
     \t\
 
     Exit status with files: 0 no errors; 65 something would be refused. Without a
@@ -52,7 +52,7 @@ enum CheckCommand {
       guard !isRecipients else {
         throw arguments.fail(.usage, "--recipients needs a recipients file to check")
       }
-      try readSettings(arguments, into: &config, areFilesRead: isSettings, isJSON: isJSON)
+      try readSettings(arguments, into: &config, isJSON: isJSON)
       return isSettings
         ? .ok : Checkup.run(config, file: arguments.configPath, isJSON: isJSON)
     }
@@ -109,15 +109,12 @@ enum CheckCommand {
   }
 
   /// Reads the configuration as the agent does.
-  ///
-  /// - Parameter areFilesRead: whether to read also the credentials, and then nothing more follows.
   private static func readSettings(
-    _ arguments: borrowing Arguments, into config: inout Config, areFilesRead: Bool, isJSON: Bool
+    _ arguments: borrowing Arguments, into config: inout Config, isJSON: Bool
   ) throws(ExitStatus) {
     var message = Text()
     do throws(ExitStatus) {
       try arguments.readConfig(into: &config, for: .agent, message: &message)
-      if areFilesRead { try Agent.checkFiles(config, message: &message) }
     } catch {
       if isJSON { Checkup.refuse(message, error) }
       throw arguments.fail(error, message)

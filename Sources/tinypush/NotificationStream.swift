@@ -19,8 +19,7 @@ struct NotificationStream {
   @inline(never)
   mutating func copy(
     _ source: inout SourceText, to box: borrowing DropBox, _ rules: Rules,
-    _ warnings: inout SuppressionWarnings,
-    _ arguments: borrowing Arguments
+    _ warnings: inout SuppressionWarnings, _ arguments: borrowing Arguments
   ) throws(DropBox.Problem) {
     try box.write(source.text)
     var report = CheckReport(to: STDERR_FILENO)

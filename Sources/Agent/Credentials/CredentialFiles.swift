@@ -4,8 +4,7 @@ import TinyPush
 
 extension Agent {
   /// Checks at the start that the credentials and the CA file can be read and belong together.
-  public static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus)
-  {
+  static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
     let isHTTP2 = config.courier.rules.service == .http2
     guard !config.certificate.isEmpty || !config.signingKey.isEmpty else {
       message.append(

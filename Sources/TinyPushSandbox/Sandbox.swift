@@ -268,6 +268,7 @@ public final class Sandbox {
   }
 
   private func expire() {
+    playFaults()
     for index in 0..<Self.connectionsMax {
       guard let connection = connections[index], let deadline = connection.deadlineMs,
         deadline <= clock.monotonicMs
@@ -278,7 +279,6 @@ public final class Sandbox {
     if case .full = stage, let retryMs, retryMs <= clock.monotonicMs { resume() }
     if let deadline = controlConnection?.deadlineMs, deadline <= clock.monotonicMs { endControl() }
     post.expire(now: clock.unixSeconds)
-    playFaults()
   }
 
   /// The protocols of the open connections to the gateway.

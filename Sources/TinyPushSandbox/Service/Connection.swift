@@ -155,8 +155,9 @@ final class Connection {
       if stream.isHTTP2, !beginHTTP2() { return }
       journal.connected(number, service.name, peerPort: peerPort, stream)
       stage = .open
-      deadlineMs = nil
-      act(serve(), nowMs)
+      // Serve the connection at the end of the loop's turn, after the timed faults that are due:
+      // within one call, a fast client could send everything and close.
+      deadlineMs = nowMs
     case .wantRead: interest = EPOLLIN.rawValue
     case .wantWrite: interest = EPOLLOUT.rawValue
     case .closed: refuseHandshake("")

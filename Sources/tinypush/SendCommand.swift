@@ -54,7 +54,8 @@ enum SendCommand {
     \t\
 
     TIME is in seconds, or has a unit (90s, 10m, 2h, 1d). WHEN is UNIX seconds, a
-    time from now with a unit, or a date such as 2026-12-24T18:00:00Z.
+    time from now with a unit, or a date: 2026-12-24 or 2026-12-24T18:00 in local
+    time, 2026-12-24T18:00Z or 2026-12-24T18:00+01:00.
 
     Exit status: 0 the notification is queued; 65 the agent would refuse it. With
     --wait: 0 the service has accepted it for every recipient; 65 it was refused for
@@ -198,12 +199,12 @@ enum SendCommand {
           flag,
           flag == .expiration
             ? ": this machine's clock is not set: use --ttl, which needs no clock, instead of "
-            : ": this machine's clock is not set: try again once it is set, or give a date such as 2026-12-24T18:00:00Z instead of ",
+            : ": this machine's clock is not set: try again once it is set, or give a date such as 2026-12-24T18:00 instead of ",
           value, arguments, .tryLater)
       }
       guard let date = TimeArgument.date(value, now: Clock.wallSeconds()) else {
         throw fail(
-          flag, " takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not ",
+          flag, " takes UNIX seconds, a time from now such as 10m, or a date such as 2026-12-24T18:00, not ",
           value, arguments)
       }
       composition.members.key(escaping: name)

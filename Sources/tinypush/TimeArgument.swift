@@ -23,8 +23,9 @@ enum TimeArgument {
 
   /// Returns a date in UNIX seconds; nil if the value is no date.
   ///
-  /// The value is UNIX seconds, a duration with a unit from `now` on, or `2026-12-24T18:00:00Z`
-  /// (RFC 3339, in UTC), where the seconds may be left out.
+  /// The value is UNIX seconds, a duration with a unit from `now` on, or a date (RFC 3339):
+  /// `2026-12-24T18:00:00+01:00`, where the seconds may be left out. Without `Z` or an offset the
+  /// date is in the local time zone, and its time may be left out.
   @inline(never)
   static func date(_ value: Span<UInt8>, now: Int64) -> UInt64? {
     if let number = Config.number(value) { return number }
@@ -33,22 +34,25 @@ enum TimeArgument {
   }
 
   private static func date(_ value: Span<UInt8>) -> UInt64? {
-    let pattern: StaticString = "0000-00-00T00:00:00Z"
-    let zAt = value.count - 1
-    guard zAt == 16 || zAt == 19, value[zAt] == UInt8(ascii: "Z") else { return nil }
-    // Year, month, day, hour, minute, second.
-    var fields: InlineArray<6, Int32> = .init(repeating: 0)
-    var field = 0
-    for index in 0..<zAt {
-      let byte = value[index]
-      if pattern.utf8Start[index] == UInt8(ascii: "0") {
-        guard byte.isDigit else { return nil }
-        fields[field] = fields[field] * 10 + Int32(byte.digitValue)
-      } else {
-        guard byte == pattern.utf8Start[index] else { return nil }
-        field += 1
-      }
+    var fields = Fields(value)
+    guard fields.read(4), fields.take(.hyphen), fields.read(2), fields.take(.hyphen),
+      fields.read(2)
+    else { return nil }
+    if fields.take(UInt8(ascii: "T")) || fields.take(.space) {
+      guard fields.read(2), fields.take(.colon), fields.read(2) else { return nil }
+      if fields.take(.colon), !fields.read(2) { return nil }
     }
+    fields.number = Fields.timeCount
+    var zoneSeconds: Int?
+    if fields.take(UInt8(ascii: "Z")) {
+      zoneSeconds = 0
+    } else if let sign = fields.sign() {
+      guard fields.read(2) else { return nil }
+      _ = fields.take(.colon)
+      guard fields.read(2), fields[6] < 24, fields[7] < 60 else { return nil }
+      zoneSeconds = sign * (Int(fields[6]) * 3600 + Int(fields[7]) * 60)
+    }
+    guard fields.isAtEnd else { return nil }
     var time = tm()
     time.tm_year = fields[0] - 1900
     time.tm_mon = fields[1] - 1
@@ -56,11 +60,58 @@ enum TimeArgument {
     time.tm_hour = fields[3]
     time.tm_min = fields[4]
     time.tm_sec = fields[5]
-    let seconds = timegm(&time)
+    time.tm_isdst = -1
+    var local = time
+    var seconds = timegm(&time)
     // timegm turns a date that does not exist, such as February 30, into another date.
-    guard seconds >= 0, time.tm_mon == fields[1] - 1, time.tm_mday == fields[2],
+    guard time.tm_mon == fields[1] - 1, time.tm_mday == fields[2],
       time.tm_hour == fields[3], time.tm_min == fields[4], time.tm_sec == fields[5]
     else { return nil }
-    return UInt64(seconds)
+    if let zoneSeconds { seconds -= zoneSeconds } else { seconds = mktime(&local) }
+    return seconds < 0 ? nil : UInt64(seconds)
+  }
+
+  /// The numbers of a date, as they are read.
+  private struct Fields: ~Escapable {
+    /// Year, month, day, hour, minute and second, before those of the time zone.
+    static let timeCount = 6
+    private let text: Span<UInt8>
+    private var index = 0
+    private var values: InlineArray<8, Int32> = .init(repeating: 0)
+    /// The number of the field to read next.
+    var number = 0
+
+    @_lifetime(copy text)
+    init(_ text: Span<UInt8>) { self.text = text }
+
+    subscript(number: Int) -> Int32 { values[number] }
+
+    var isAtEnd: Bool { index == text.count }
+
+    @_lifetime(self: copy self)
+    mutating func take(_ byte: UInt8) -> Bool {
+      guard index < text.count, text[index] == byte else { return false }
+      index += 1
+      return true
+    }
+
+    /// Takes the sign of a time zone's offset.
+    @_lifetime(self: copy self)
+    mutating func sign() -> Int? {
+      if take(.plus) { return 1 }
+      return take(.hyphen) ? -1 : nil
+    }
+
+    /// Reads the next field, of this many digits; false: other bytes come next.
+    @_lifetime(self: copy self)
+    mutating func read(_ count: Int) -> Bool {
+      for _ in 0..<count {
+        guard index < text.count, text[index].isDigit else { return false }
+        values[number] = values[number] * 10 + Int32(text[index].digitValue)
+        index += 1
+      }
+      number += 1
+      return true
+    }
   }
 }

@@ -21,7 +21,7 @@ enum TokenCommand {
       suppress              send nothing to the token until it is registered
       forget                remove the token from the list
       --at TIME             when it was registered or suppressed, if not now: UNIX
-                            seconds, or a date such as 2026-12-24T18:00:00Z
+                            seconds, or a date such as 2026-12-24T18:00
       --all                 list also the tokens that are known to be registered
       --json                print a line of JSON for each token
     \t\
@@ -67,7 +67,7 @@ enum TokenCommand {
     else {
       throw arguments.fail(
         .usage,
-        "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00:00Z, not ",
+        "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00, not ",
         arguments.value())
     }
     return UInt32(clamping: seconds)

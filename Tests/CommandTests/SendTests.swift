@@ -188,6 +188,32 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ("2030-06-01T12:30:15Z", 1_906_547_415), ("2030-06-01T12:30+05:30", 1_906_527_600),
+    ("2030-06-01 12:30-0100", 1_906_551_000), ("2030-06-01T12:30", 1_906_540_200),
+    ("2030-12-01 12:30:15", 1_922_355_015), ("2030-06-01", 1_906_495_200),
+    // The local time skips this hour: the date is as long after midnight as on other days.
+    ("2030-03-31 02:30", 1_901_151_000),
+    ("2030-02-30", nil), ("2030-06-01T24:00", nil), ("2030-06-01T12:30+24:00", nil),
+    ("2030-06-01T12:30Zulu", nil), ("2030-06-01T", nil), ("2030-6-1", nil), ("12:30", nil),
+    ("2030-06-01T12:30+0", nil), ("1969-12-31T23:59Z", nil),
+  ] as [(String, Int?)])
+  func `a date is in local time, or has its offset`(date: String, seconds: Int?) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.run(
+      Build.command(Build.host) + [
+        "send", "x", "--token", token(1), "--not-before", date, "--dry-run", "-o",
+        "spool=\(box.spool)",
+      ], environment: ["TZ": "CET-1CEST,M3.5.0,M10.5.0/3"])
+    if let seconds {
+      #expect(sent.output.contains("\"not-before\":\(seconds),"), "\(sent.output)\(sent.errors)")
+    } else {
+      #expect(sent.status == 64)
+      #expect(sent.errors.contains(Self.when + date))
+    }
+  }
+
   @Test func `notifications arrive in the order of sending`() throws {
     let box = try Box()
     defer { box.end() }
@@ -205,7 +231,7 @@ import Testing
   }
 
   private static let when =
-    "takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not "
+    "takes UNIX seconds, a time from now such as 10m, or a date such as 2026-12-24T18:00, not "
 
   @Test(arguments: [
     Sending(

@@ -15,7 +15,7 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
 
 @Test func `a file is being written until it is closed`() {
   var files = BeingWritten()
-  for name in ["a", "b", "a", "c"] { files.begin(name.bytes.span, at: at(1)) }
+  for name in ["a", "b", "a", "c"] { _ = files.begin(name.bytes.span, at: at(1)) }
   files.end("a".bytes.span)
   files.end("unknown".bytes.span)
   let known = ["a", "b", "c", ""].map { knows(files, $0, at: at(60)) }
@@ -27,9 +27,9 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
 
 @Test func `a file that is never closed counts as being written for a minute`() {
   var files = BeingWritten()
-  files.begin("a".bytes.span, at: at(1))
-  files.begin("b".bytes.span, at: at(20))
-  files.begin("a".bytes.span, at: at(30))
+  _ = files.begin("a".bytes.span, at: at(1))
+  _ = files.begin("b".bytes.span, at: at(20))
+  _ = files.begin("a".bytes.span, at: at(30))
   #expect(files.retryAt == at(80))
   #expect(knows(files, "b", at: at(79)) && !knows(files, "b", at: at(80)))
   #expect(takeOver(&files, at: at(80)) == ["b"])
@@ -39,8 +39,8 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
 
 @Test func `a file that was closed is taken 100 ms later`() {
   var files = BeingWritten()
-  files.begin("a".bytes.span, at: at(1))
-  files.begin("b".bytes.span, at: at(2), for: BeingWritten.closing)
+  _ = files.begin("a".bytes.span, at: at(1))
+  _ = files.begin("b".bytes.span, at: at(2), for: BeingWritten.closing)
   #expect(files.retryAt == at(2) + .milliseconds(100))
   #expect(knows(files, "b", at: at(2)) && !knows(files, "b", at: at(3)))
   #expect(takeOver(&files, at: at(3)) == ["b"])
@@ -50,7 +50,7 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
 @Test func `the newest of many files are known`() {
   var files = BeingWritten()
   let longest = String(repeating: "n", count: 251)
-  for number in 0..<100 { files.begin((longest + String(1000 + number)).bytes.span, at: at(1)) }
+  for number in 0..<100 { _ = files.begin((longest + String(1000 + number)).bytes.span, at: at(1)) }
   for number in 0..<100 {
     let isKnown = knows(files, longest + String(1000 + number), at: at(1))
     #expect(isKnown == (number >= 100 - BeingWritten.capacity))

@@ -116,7 +116,7 @@ private let ofContradictions: [Remarked] = [
     with(#""push-type":▸"background","#, aps: #"{"content-available":1,"badge":1}"#),
     backgroundWords),
   Remarked(
-    with(#""push-type":▸"background","#, aps: #"{"content-available":1,"sound":""}"#),
+    with(#""push-type":▸"background","#, aps: #"{"content-available":1,"sound":"default"}"#),
     backgroundWords),
   Remarked(with(#""push-type":▸"background","#, aps: #"{"category":"x"}"#), backgroundWords),
   Remarked(
@@ -146,7 +146,10 @@ private let ofContradictions: [Remarked] = [
   Remarked(aps(#"{"alert":{"title":"x","body":▸{"loc-key":"A"}}}"#), stringWords("body")),
   Remarked(aps(#"{"alert":{"title":▸["A"]}}"#), stringWords("title")),
   Remarked(activity(#","relevance-score":100"#)),
-  Remarked(aps(#"{"event":"end","timestamp":1,"dismissal-date":2}"#)),
+  Remarked(
+    aps(#"▸{"event":"end","timestamp":1,"dismissal-date":2}"#),
+    "shows-nothing: nothing is shown or heard: give aps an alert with a text, a badge or a sound, or only content-available for a background push"
+  ),
   Remarked(with(#""push-type":"liveactivity","#, aps: #"{"event":"end","timestamp":1}"#)),
   Remarked(
     #"{"token":"\#(token)","payload":▸{"aps":{"event":"update","content-state":{}}}}"#,
@@ -292,10 +295,11 @@ func `with HTTP/2 each finding has its code, words, place and advice`(_ case: Re
 
 @Test(arguments: ofHTTP2.filter { !$0.text.contains("priority") && !$0.text.contains("collapse") })
 func `the binary protocol accepts the fields and keys of HTTP/2 unchecked`(_ case: Remarked) {
-  // Findings that the binary protocol has always had.
+  // Findings that do not depend on the protocol.
   let known = [
     "not-string: topic", "not-string: push-type", "not-string: sound", "not-string: title",
     "not-string: body", "missing-aps", "aps-empty", "duplicate-key", "strange-key",
+    "sound-name", "shows-nothing", "arguments-without-key",
   ]
   for line in remarks(`case`.text, Rules()) {
     let words = line.drop { $0 != " " }.dropFirst()

@@ -280,6 +280,14 @@ private let ofNotifications: [Remarked] = [
 
 private let sixtyFour = (0..<64).map { "\"k\($0)x\":0," }.joined()
 
+private let showsNothing =
+  "shows-nothing: nothing is shown or heard: give aps an alert with a text, a badge or a sound, or only content-available for a background push"
+private let soundName =
+  "sound-name: devices know \"default\" and files of the app whose names end in .caf, .aiff or .wav"
+private func belongsInAlert(_ key: String) -> String {
+  "belongs-in-alert: the service knows \(key) only inside alert: write {\"alert\": {\"\(key)\": ...}}"
+}
+
 private let ofPayloads: [Remarked] = [
   Remarked(aps(#"▸"x""#), #"aps-not-object: aps must be an object: {"alert": "..."}"#),
   Remarked(aps("▸[]"), #"aps-not-object: aps must be an object: {"alert": "..."}"#),
@@ -326,6 +334,36 @@ private let ofPayloads: [Remarked] = [
     aps(#"{"badge":▸-1}"#),
     "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
   ),
+  // What shows something else than was meant
+  Remarked(aps(#"▸{▸"loc-key":"A"}"#), showsNothing, belongsInAlert("loc-key")),
+  Remarked(aps(#"▸{"foo":1}"#), showsNothing),
+  Remarked(aps(#"{"content-available":1,"alert":▸{}}"#), showsNothing),
+  Remarked(aps(#"{"alert":▸""}"#), showsNothing),
+  Remarked(aps(#"{"alert":▸{"title":"","title-loc-key":null}}"#), showsNothing),
+  Remarked(alert(#"▸{"launch-image":"a.png"}"#), showsNothing),
+  Remarked(alert(#"{"title-loc-key":"A"}"#)),
+  Remarked(aps(#"{"badge":0}"#)),
+  Remarked(aps(#"{"alert":"x",▸"body":"y"}"#), belongsInAlert("body")),
+  Remarked(
+    alert(#"{"body":"x","title":"y",▸"badge":1}"#),
+    "belongs-in-aps: the service knows badge only in aps, beside alert"),
+  Remarked(
+    alert(#"{"body":"x","title":"y",▸"sound":"default"}"#),
+    "belongs-in-aps: the service knows sound only in aps, beside alert"),
+  Remarked(aps(#"{"sound":▸"bell"}"#), soundName),
+  Remarked(aps(#"{"sound":▸"bell.mp3"}"#), soundName),
+  Remarked(aps(#"{"sound":▸""}"#), soundName),
+  Remarked(aps(#"{"sound":"bell.caf"}"#)),
+  Remarked(aps(#"{"sound":"a.b.AIFF"}"#)),
+  Remarked(aps(#"{"sound":"default"}"#)),
+  Remarked(
+    alert(#"▸{"loc-args":["a"],"body":"b"}"#),
+    "arguments-without-key: loc-args is not used: the alert lacks the key of the text that it completes"
+  ),
+  Remarked(
+    alert(#"▸{"title-loc-args":["a"],"loc-key":"b"}"#),
+    "arguments-without-key: title-loc-args is not used: the alert lacks the key of the text that it completes"
+  ),
   // Waste
   Remarked(
     alert(#"▸{"body":"x"}"#),
@@ -353,7 +391,7 @@ private let ofPayloads: [Remarked] = [
     aps(#"{▸"Alert":"x","badge":1}"#),
     "strange-key: the service does not know this key; did you mean alert?"),
   Remarked(
-    aps(#"{▸"content_available":1}"#),
+    aps(#"▸{▸"content_available":1}"#), showsNothing,
     "strange-key: the service does not know this key; did you mean content-available?"),
   Remarked(
     aps(#"{"badge":0,▸"category_":"c"}"#),
@@ -371,12 +409,13 @@ private let ofPayloads: [Remarked] = [
 private let ofTables: [Remarked] = {
   var all: [Remarked] = []
   for key in ["alert", "badge", "sound", "category", "content-available"] {
-    for value in ["1", "0", #""1""#, "true", "null", "[]", "{}"] {
+    let string = key == "sound" ? #""1.caf""# : #""1""#
+    for value in ["1", "0", string, "true", "null", "[]", "{}"] {
       let isRight: Bool
       let words: String
       switch key {
       case "alert":
-        isRight = value == #""1""# || value == "{}"
+        isRight = value == string || value == "{}"
         words = "alert: alert must be a string, or an object with title and body"
       case "badge":
         isRight = value == "1" || value == "0"
@@ -385,10 +424,10 @@ private let ofTables: [Remarked] = {
         isRight = value == "1"
         words = "content-available: content-available must be 1, or left out"
       case "sound":
-        isRight = value == #""1""#
+        isRight = value == string
         words = "not-string: sound must be a string: \"default\", or the name of a file in the app"
       default:
-        isRight = value == #""1""#
+        isRight = value == string
         words = "not-string: category must be a string: the name of a set of actions in the app"
       }
       let other = key == "badge" ? #""sound":"default""# : #""badge":1"#
@@ -411,10 +450,11 @@ private let ofTables: [Remarked] = {
       all.append(Remarked(alert("{\"subtitle\":1,\"\(key)\":▸\(value)}"), words))
     }
   }
+  let keys = #""loc-key":"x","title-loc-key":"y""#
   for key in ["loc-args", "title-loc-args"] {
     let orNull = key == "title-loc-args"
     for value in ["[]", #"["x"]"#, #"["x","%@",""]"#] + (orNull ? ["null"] : []) {
-      all.append(Remarked(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}")))
+      all.append(Remarked(alert("{\(keys),\"\(key)\":\(value)}")))
     }
     let wrong = [#"▸"x""#, "▸1", "▸{}", "▸true", "[▸1]", #"["x",▸null,3]"#, #"["x",▸["y"]]"#]
     for value in wrong + (orNull ? [] : ["▸null"]) {
@@ -422,7 +462,7 @@ private let ofTables: [Remarked] = {
         orNull
         ? "not-strings-or-null: \(key) must be an array of strings, or null: put numbers in quotes"
         : "not-strings: \(key) must be an array of strings: put numbers in quotes"
-      all.append(Remarked(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}"), words))
+      all.append(Remarked(alert("{\(keys),\"\(key)\":\(value)}"), words))
     }
   }
   return all
@@ -440,6 +480,14 @@ private let ofJSON: [Remarked] = [
     "expected-value: expected a value: a string in double quotes, a number, an object, an array, true, false or null"
   ),
   Remarked(#"{▸token:1}"#, "expected-key: expected a key in double quotes"),
+  Remarked(
+    "{▸\u{A0}\"token\":1}",
+    "expected-key: expected a key in double quotes; here is a space that JSON does not know, such as U+00A0: write a plain space"
+  ),
+  Remarked(
+    "{▸\u{201C}token\u{201D}:1}",
+    "expected-key: expected a key in double quotes; here is a typographic quote: write the plain quote \""
+  ),
   Remarked(#"{"id"▸="x"}"#, "expected-colon: expected ':' after the key"),
   Remarked(
     #"{"id":"x"▸"topic":"y"}"#,
@@ -568,9 +616,14 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .longEscapes: 47
   case .strangeKey: 48
   case .badgeNotWhole: 49
+  case .belongsInAlert: 77
+  case .belongsInAps: 78
+  case .showsNothing: 79
+  case .soundName: 80
+  case .argumentsWithoutKey: 81
   // Findings about sizes and about files are tested below.
   case .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
-    .listUnreadable, .listsElsewhere:
+    .listUnreadable, .listsElsewhere, .priorityNotSent:
     -1
   }
 }
@@ -580,7 +633,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<77).filter { !numbers.contains($0) } == [])
+  #expect((0..<82).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
@@ -593,7 +646,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   let documented = section.matches(of: /(?m)^\.It Ic ([a-z0-9-]+)$/).map { String($0.1) }
   let others = [
     Finding.Reason.payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
-    .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
+    .listUnreadable, .listsElsewhere, .priorityNotSent, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
     .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .word, .language, .registered, .tooLong,
@@ -702,6 +755,20 @@ func `a payload of the limit is accepted, and one byte more is refused`(limit: I
     let trimmed = #"{"token":"\#(token)","trim":true,"payload":\#(payload(of: bytes))}"#
     #expect(said(trimmed, rules) == [])
   }
+}
+
+@Test func `old frames have short payloads and no priority`() {
+  var rules = Rules()
+  rules.isOfOldFrames = true
+  #expect(said(payload(of: 256), rules) == [])
+  #expect(said(payload(of: 257), rules) == ["0 " + tooLarge(257, 256)])
+  let low = Remarked(
+    #"{"token":"\#(token)","priority":▸5,\#(payload)}"#,
+    "priority-not-sent: frames of format 0 and 1 have no priority: the gateway delivers at once")
+  #expect(said(low.text, rules) == low.lines)
+  #expect(said(low.text) == [])
+  rules.payloadLimit = 2048
+  #expect(said(payload(of: 257), rules) == [])
 }
 
 @Test func `an alert in a language counts against the payload limit`() {

@@ -134,7 +134,7 @@ public struct Config: ~Copyable {
   /// Whether a name is that of a setting that commands besides the agent need, or is like it.
   static func isForCommands(_ name: Span<UInt8>) -> Bool {
     let needed: WordList =
-      "protocol spool state status recipients default-language payload-limit"
+      "protocol spool state status recipients default-language format payload-limit"
     guard names.index(of: name) == nil, let nearest = names.nearest(to: name) else {
       return needed.index(of: name) != nil
     }

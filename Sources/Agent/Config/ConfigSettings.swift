@@ -55,6 +55,7 @@ extension Config {
     case .format:
       binary.format = FrameFormat(
         rawValue: UInt8(try Self.count(Self.number(value), 0...2, "2, 1 or 0")))!
+      courier.rules.isOfOldFrames = binary.format != .items
     case .payloadLimit:
       courier.rules.payloadLimit = Int(
         try Self.count(

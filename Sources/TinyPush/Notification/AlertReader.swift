@@ -7,7 +7,7 @@ extension Alert {
     var before = scanner
     try self.init(text, by: &scanner)
     switch text[range.lowerBound] {
-    case .quote: break
+    case .quote: if bytes > 2 { traits.hasText = true }
     case .openBrace: try Self.check(text, by: &before, &traits, &findings)
     default: findings.add(Finding(.alert, at: range.lowerBound))
     }
@@ -81,14 +81,17 @@ extension Alert {
             Finding(mayBeNull ? .notStringsOrNull(key!) : .notStrings(key!), at: wrongAt))
         }
       default:
-        if findings.isThorough,
-          let nearest = PayloadKey.nearest(to: text.extracting(range), isInAlert: true)
-        {
-          findings.add(Finding(.strangeKey(nearest: nearest), at: range.lowerBound - 1))
+        if text.extracting(range).equals("sound") {
+          traits.alertSoundAt = range.lowerBound - 1
+        } else {
+          findings.addUnknown(range, in: text, isInAlert: true)
         }
       }
       try scanner.skipValue(text)
+      let isEmpty = isNull || isString && scanner.index - at == 2
+      if let key, key.isText, !isEmpty { traits.hasText = true }
     } while try scanner.nextMember(text)
+    findings.checkArguments(of: seen, at: start)
     if findings.isThorough, seen.count == 1, seen.contains(.body) {
       // The braces, the key, and the key's quotes and colon.
       findings.add(Finding(.onlyBody, at: start, found: 9))

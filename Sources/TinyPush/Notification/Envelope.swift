@@ -200,12 +200,29 @@ package struct Envelope {
         findings.add(Finding(.prioritySilent, at: priorityAt))
       }
     }
+    if findings.isThorough, findings.refusals == 0 { warn(rules, &findings) }
     if payload.bytes > limit {
       checkSize(Rendition(payload), at: payload.range.lowerBound, text, limit, &findings)
     }
     if isSeen(.priority), notification.priority == 10 { notification.isUrgent = true }
     if !notification.collapseID.isEmpty, findings.refusals == 0 {
       notification.collapseKey = collapseKey(text)
+    }
+  }
+
+  /// Adds the warnings that need the whole object.
+  @inline(never)
+  private func warn(_ rules: Rules, _ findings: inout Findings) {
+    if notification.pushType == .alert, traits.hasAps, traits.showsNothing {
+      let alert = notification.payload.alert.range
+      findings.add(
+        Finding(.showsNothing, at: alert.isEmpty ? alert.lowerBound - 1 : alert.lowerBound))
+    }
+    if notification.pushType == .alert, traits.alertSoundAt > 0 {
+      findings.add(Finding(.belongsInAps(.sound), at: traits.alertSoundAt))
+    }
+    if rules.isOfOldFrames, isSeen(.priority), notification.priority == 5 {
+      findings.add(Finding(.priorityNotSent, at: priorityAt))
     }
   }
 

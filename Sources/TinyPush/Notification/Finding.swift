@@ -104,6 +104,12 @@ public struct Finding: BitwiseCopyable {
     case whiteSpace
     case longEscapes
     case strangeKey(nearest: PayloadKey)
+    case belongsInAlert(PayloadKey)
+    case belongsInAps(PayloadKey)
+    case showsNothing
+    case soundName
+    case argumentsWithoutKey(PayloadKey)
+    case priorityNotSent
     case badgeNotWhole
     case topicEnding(PushType)
     case listUnreadable
@@ -113,8 +119,9 @@ public struct Finding: BitwiseCopyable {
   /// Whether the finding is only a warning, so that the notification is sent.
   public var isWarning: Bool {
     switch reason {
-    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole, .topicEnding,
-      .listUnreadable, .listsElsewhere:
+    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .belongsInAlert, .belongsInAps,
+      .showsNothing, .soundName, .argumentsWithoutKey, .priorityNotSent, .badgeNotWhole,
+      .topicEnding, .listUnreadable, .listsElsewhere:
       true
     default: false
     }

@@ -3,6 +3,9 @@ extension Finding {
   public func describe(in text: inout Text) {
     if case .json(let problem) = reason {
       text.append(problem.text)
+      if let character = Typography(character: found) {
+        text.append(character.advice)
+      }
       return
     }
     let words = reason.codeAndWords.span
@@ -60,7 +63,8 @@ extension Finding.Reason {
       case .textOutside(let number): Finding.textKeys[Int(number)]
       case .mustBeString(let key): key.name
       case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
-        .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key):
+        .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key),
+        .belongsInAlert(let key), .belongsInAps(let key), .argumentsWithoutKey(let key):
         key.name
       case .topicSuffix(let type), .topicEnding(let type), .pushType(let type?): type.name.span
       default: ("" as StaticString).span
@@ -217,6 +221,18 @@ extension Finding.Reason {
       "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save %f byte%s"
     case .strangeKey:
       "strange-key: the service does not know this key; did you mean %k?"
+    case .belongsInAlert:
+      "belongs-in-alert: the service knows %k only inside alert: write {\"alert\": {\"%k\": ...}}"
+    case .belongsInAps:
+      "belongs-in-aps: the service knows %k only in aps, beside alert"
+    case .showsNothing:
+      "shows-nothing: nothing is shown or heard: give aps an alert with a text, a badge or a sound, or only content-available for a background push"
+    case .soundName:
+      "sound-name: devices know \"default\" and files of the app whose names end in .caf, .aiff or .wav"
+    case .argumentsWithoutKey:
+      "arguments-without-key: %k is not used: the alert lacks the key of the text that it completes"
+    case .priorityNotSent:
+      "priority-not-sent: frames of format 0 and 1 have no priority: the gateway delivers at once"
     case .badgeNotWhole:
       "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
     case .topicEnding:

@@ -16,6 +16,16 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
   case tooDeep
   case byteOrderMark
 
+  /// Whether other bytes came than those that JSON allows in their place, outside of strings.
+  var isUnexpected: Bool {
+    switch self {
+    case .expectedValue, .expectedKey, .expectedColon, .expectedCommaOrBrace,
+      .expectedCommaOrBracket:
+      true
+    default: false
+    }
+  }
+
   /// The message: what was expected, and how to correct it.
   public var text: StaticString {
     switch self {

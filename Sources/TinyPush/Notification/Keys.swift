@@ -95,6 +95,14 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   /// The bit of the key in a set of keys of `aps`, or of keys of `alert`.
   var bit: UInt32 { @inline(__always) get { 1 &<< UInt32(rawValue) } }
 
+  /// Whether the key gives an alert a text.
+  var isText: Bool {
+    switch self {
+    case .title, .body, .subtitle, .titleLocKey, .locKey, .subtitleLocKey: true
+    default: false
+    }
+  }
+
   /// Returns the key that a JSON key in `aps` or `alert` encodes; nil if absent.
   @inline(never)
   public init?(spelled key: Span<UInt8>, isInAlert: Bool) {

@@ -85,7 +85,13 @@ public struct NotificationReader: BitwiseCopyable {
       try envelope.read(text, by: &scanner, &findings)
     } catch {
       var finding = Finding(.json(error), at: scanner.index)
-      if error == .unexpectedEnd && !isWhole {
+      var isCut = error == .unexpectedEnd
+      if error.isUnexpected {
+        let character = Typography.character(at: scanner.index, in: text)
+        isCut = character == nil
+        finding.found = character ?? 0
+      }
+      if isCut && !isWhole {
         if text.count - start - envelope.failedBytes < Self.objectBytesMax {
           scanner = before
           return .more(from: start)

@@ -116,11 +116,7 @@ struct PayloadReader {
         if first != .quote { findings.add(Finding(.notString(.category), at: at)) }
       case .contentAvailable: break
       case nil:
-        if findings.isThorough,
-          let nearest = PayloadKey.nearest(to: text.extracting(range), isInAlert: false)
-        {
-          findings.add(Finding(.strangeKey(nearest: nearest), at: range.lowerBound - 1))
-        }
+        findings.addUnknown(range, in: text, isInAlert: false)
       default:
         if traits.isOfHTTP2 {
           try traits.read(key!, text, by: &scanner, &findings)
@@ -133,6 +129,8 @@ struct PayloadReader {
         findings.add(Finding(.contentAvailable, at: at))
       } else if key == .badge, findings.isThorough, value.isNumber, !value.isWhole {
         findings.add(Finding(.badgeNotWhole, at: at))
+      } else if key == .sound {
+        findings.checkSound(value, at: at)
       }
     } while try scanner.nextMember(text)
     traits.keys = seen.known

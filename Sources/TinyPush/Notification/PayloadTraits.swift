@@ -6,12 +6,16 @@ struct PayloadTraits {
   var keys: UInt32 = 0
   var hasAps = false
   var lacksAps = false
+  /// Whether the alert has a text, or the key of one.
+  var hasText = false
   private(set) var event = Event.none
   /// The index of a relevance score that only a live activity may have; 0: none.
   private(set) var scoreAt = 0
   /// The index of a title or body that only a live activity may have, an object; 0: none.
   private(set) var textAt = 0
   private(set) var textKey = PayloadKey.title
+  /// The index of a sound in the alert, where only that of a live activity has one; 0: none.
+  var alertSoundAt = 0
 
   /// The change of a live activity.
   enum Event: UInt8 { case none, start, update, end }
@@ -27,6 +31,9 @@ struct PayloadTraits {
 
   /// Whether `aps` has `content-available`, and no alert, badge or sound.
   var isSilent: Bool { has(.contentAvailable) && keys & Self.visibleOrAudible == 0 }
+
+  /// Whether the device shows or plays nothing for a payload of type `alert`.
+  var showsNothing: Bool { !hasText && !has(.badge) && !has(.sound) }
 
   var isOfLiveActivity: Bool { has(.event) && has(.contentState) }
 
@@ -123,7 +130,11 @@ enum CriticalSound {
       case .critical:
         if !value.equals("1"), !value.equals("0") { findings.add(Finding(.critical, at: at)) }
       case .soundName:
-        if value[0] != .quote { findings.add(Finding(.notString(.soundName), at: at)) }
+        if value[0] != .quote {
+          findings.add(Finding(.notString(.soundName), at: at))
+        } else {
+          findings.checkSound(value, at: at)
+        }
       case .volume:
         if !value.isNumber || !value.isUpToOne { findings.add(Finding(.volume, at: at)) }
       default:

@@ -4,6 +4,8 @@ public struct Rules: Sendable, BitwiseCopyable {
   public var service = PushProtocol.binary
   /// The configured limit of the payload in bytes; nil: the limit of the service.
   public var payloadLimit: Int?
+  /// Whether frames of format 0 or 1 are sent: they have no priority, and payloads are short.
+  public var isOfOldFrames = false
   /// The language for devices with no known language, or with one that the notification lacks.
   public var defaultLanguage = LanguageTag("en")
 
@@ -22,7 +24,10 @@ public struct Rules: Sendable, BitwiseCopyable {
   /// HTTP/2 the configured limit can only lower the limit of the service.
   @inline(__always)
   public func payloadLimit(for type: PushType) -> Int {
-    guard service == .http2 else { return payloadLimit ?? Self.payloadBytesOfBinary }
+    guard service == .http2 else {
+      return payloadLimit
+        ?? (isOfOldFrames ? Self.payloadBytesOfOldFrames : Self.payloadBytesOfBinary)
+    }
     let bytes = type == .voip ? Self.payloadBytesOfVoIP : Self.payloadBytes
     guard let payloadLimit, payloadLimit < bytes else { return bytes }
     return payloadLimit
@@ -37,6 +42,11 @@ public struct Rules: Sendable, BitwiseCopyable {
   /// Source: Local and Remote Notification Programming Guide, 2015-10, The Remote Notification
   /// Payload.
   public static let payloadBytesOfBinary = 2048
+  /// The limit of the binary protocol's formats 0 and 1.
+  ///
+  /// Source: Local and Push Notification Programming Guide, 2013 and earlier, The Notification
+  /// Payload.
+  static let payloadBytesOfOldFrames = 256
   /// The limit of the service of HTTP/2.
   ///
   /// Source: Generating a remote notification.

@@ -204,7 +204,8 @@ enum SendCommand {
       }
       guard let date = TimeArgument.date(value, now: Clock.wallSeconds()) else {
         throw fail(
-          flag, " takes UNIX seconds, a time from now such as 10m, or a date such as 2026-12-24T18:00, not ",
+          flag,
+          " takes UNIX seconds, a time from now such as 10m, or a date such as 2026-12-24T18:00, not ",
           value, arguments)
       }
       composition.members.key(escaping: name)

@@ -53,14 +53,15 @@ extension Box {
   }
 
   /// Runs `tinypush check --json` with the settings of `wellSettings`.
+  ///
+  /// - Parameter identity: the beginning of the command, which takes another identity.
   func checkup(
     _ port: Int, build: String = Build.host, certificate: String = "client", key: String? = nil,
-    environment: [String: String] = [:], asNobody: Bool = false, _ more: [String] = []
+    environment: [String: String] = [:], as identity: [String] = [], _ more: [String] = []
   ) throws -> Checkup {
-    let other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     return try Checkup(
       run(
-        (asNobody ? other : []) + Build.command(build) + ["check", "--json"]
+        identity + Build.command(build) + ["check", "--json"]
           + wellSettings(port, certificate: certificate, key: key, more), environment: environment))
   }
 }

@@ -673,39 +673,48 @@ import Testing
         == "give that user the right to write to the spool and all its directories")
   }
 
-  @Test func `check tells a user who does not own the spool that the agent is another user`() throws
-  {
-    try #require(geteuid() == 0, "needs root")
+  @Test func `check leaves to the agent's user what a member of the group cannot test`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    for name in ["", "/new", "/tmp", "/failed"] { chmod(box.spool + name, 0o777) }
-    let key = box.path + "/client.key"
-    try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
-    chmod(key, 0o644)
-    let stranger = try box.checkup(gateway.port, asNobody: true, ["key=" + key])
-    #expect(stranger["spool.rights"].state == "warning")
-    #expect(
-      stranger["spool.rights"].message
-        == "nobody may write, rename and remove files; but the spool belongs to another user, most likely the agent's"
-    )
-    for name in ["", "/new", "/tmp", "/failed"] { chmod(box.spool + name, 0o755) }
-    chmod(key, 0o600)
-    let closed = try box.checkup(gateway.port, asNobody: true, ["key=" + key])
-    #expect(closed.status == 77)
-    #expect(
-      closed["spool.rights"].message == "nobody cannot write to tmp: Permission denied")
-    #expect(closed["certificate.key"].message.contains("may not be read by this user (uid 65534)"))
-    let asRoot = "run the check as root: sudo tinypush check"
-    #expect(closed["certificate.key"].advice == asRoot)
-    #expect(closed["state.directory"].advice == asRoot)
+    mkdir(box.path + "/run", 0o755)
+    chown(box.path + "/run", 65534, 65534)
+    let page = "status=\(box.path)/run/status"
+    let agent = try box.startAsPackaged(gateway, [page])
+    try agent.line("connected to", in: .errors)
     try box.write("", to: "recipients/family")
     chmod(box.path + "/recipients/family", 0o600)
-    mkdir(box.path + "/closed", 0o700)
-    let more = try box.checkup(
-      gateway.port, asNobody: true, ["key=" + key, "spool=\(box.path)/closed"])
-    #expect(more["recipients.directory"].advice == asRoot)
-    #expect(more["spool.directory"].advice == asRoot)
+    let key = "key=" + box.path + "/agent.key"
+    let member = try box.checkup(gateway.port, as: box.asMember, [key, page])
+    #expect(member.status == 0)
+    #expect(member.names("wrong") == [])
+    #expect(member.names("warning").subtracting(Self.dependentOnMachine) == ["config.file"])
+    for name in ["tmp", "new", "agent"] { #expect(member["spool." + name].state == "ok") }
+    #expect(
+      member["spool.rights"].message
+        == "uid 12345 may send; only root and nobody can test what the agent may do")
+    #expect(member["state.page"].state == "ok")
+    #expect(member["state.directory"].state == "skipped")
+    #expect(
+      member["state.directory"].message.hasSuffix(
+        ": only root and nobody can test what the agent may do there"))
+    #expect(member["certificate.key"].state == "skipped")
+    #expect(member["certificate.key"].message == "only root can read it")
+    #expect(
+      member["recipients.directory"].message.hasSuffix(", 1 file; this user may not read 1"))
+
+    let stranger = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+    chmod(box.spool, 0o2755)
+    chmod(box.spool + "/failed", 0o2755)
+    let outside = try box.checkup(gateway.port, as: stranger, [key])
+    #expect(outside.status == 77)
+    #expect(outside["spool.rights"].message == "uid 12345 cannot send: Permission denied")
+    #expect(
+      outside["spool.rights"].advice == "add the user to the spool's group, and log in again")
+    chmod(box.spool, 0o2750)
+    let closed = try box.checkup(gateway.port, as: stranger, [key])
+    #expect(closed["spool.directory"].advice == "run the check as root: sudo tinypush check")
+    #expect(try agent.terminate() == 0)
   }
 
   @Test(arguments: Disk.Resource.allCases)

@@ -646,7 +646,8 @@ private func number(_ reason: Finding.Reason) -> Int {
   let documented = section.matches(of: /(?m)^\.It Ic ([a-z0-9-]+)$/).map { String($0.1) }
   let others = [
     Finding.Reason.payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
-    .listUnreadable, .listsElsewhere, .priorityNotSent, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
+    .listUnreadable, .listsElsewhere, .priorityNotSent, .json(.invalidUTF8), .json(.tooDeep),
+    .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
     .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .word, .language, .registered, .tooLong,

@@ -19,10 +19,10 @@ struct ActingUser {
   /// Whether the agent's user is probably another one, whose rights this user cannot test.
   var isStranger: Bool { geteuid() != 0 && owner.map { $0.user != geteuid() } ?? false }
 
-  /// The user whose rights are tested.
-  var id: uid_t { isAnother ? owner!.user : geteuid() }
+  /// The agent's user, most likely: the spool's owner, if there is a spool.
+  var id: uid_t { isAnother || isStranger ? owner!.user : geteuid() }
 
-  /// Calls `body` with these rights, and returns whether they could be taken, which may fail in a
+  /// Calls `body` with the rights of the agent's user if this user is root, otherwise with its own, and returns whether they could be taken, which may fail in a
   /// container.
   @discardableResult
   func act(_ body: () -> Void) -> Bool {

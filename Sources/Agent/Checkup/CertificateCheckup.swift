@@ -58,6 +58,10 @@ extension Checkup {
     _ item: StaticString, _ result: Int32, _ reason: UnsafePointer<CChar>
   ) {
     hasCertificate = false
+    if result == Int32(CMBED_FILE_UNREADABLE), user.isStranger {
+      report.message.append("only root can read it")
+      return report.report(item, .skipped)
+    }
     take(CString.span(reason))
     let status: ExitStatus =
       switch result {

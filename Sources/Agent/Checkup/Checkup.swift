@@ -99,6 +99,7 @@ public struct Checkup: ~Copyable {
       return false
     }
     var isClosed = false
+    guard !user.isStranger else { return false }
     user.act { isClosed = faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0 }
     return isClosed
   }
@@ -126,6 +127,19 @@ public struct Checkup: ~Copyable {
         ? "put it in credentials/ beside the configuration, where the service manager reads it for the agent"
         : "let that user read it (chgrp, chmod g+r), and pass the directories above it (chmod g+x)")
     report.report(item, .wrong(.noPermission))
+  }
+
+  /// Reports an item that only the agent's user and root can test, if this is neither; returns
+  /// whether it did.
+  @inline(never)
+  mutating func leavesToAgent(_ item: StaticString, _ path: UnsafePointer<CChar>) -> Bool {
+    guard user.isStranger else { return false }
+    report.message.append(printable: path)
+    report.message.append(": only root and ")
+    report.message.append(user: user.id)
+    report.message.append(" can test what the agent may do there")
+    report.report(item, .skipped)
+    return true
   }
 
   /// Returns the exit status for an errno.

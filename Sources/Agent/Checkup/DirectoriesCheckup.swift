@@ -17,6 +17,7 @@ extension Checkup {
   @inline(never)
   private mutating func reportState(_ config: borrowing Config) {
     let path = config.state.pointer
+    if leavesToAgent("directory", path) { return }
     var error: Int32 = 0
     guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
       guard error == ENOENT, canMake(path) else { return reportStateError(config, error) }
@@ -46,8 +47,7 @@ extension Checkup {
     report.advice.append(
       error == EROFS
         ? "mount it writable, or set state"
-        : user.isStranger
-          ? Self.asRoot : "make it a directory that this user may write to, or set state")
+        : "make it a directory that this user may write to, or set state")
     report.report("directory", .wrong(Self.status(of: error)))
   }
 
@@ -110,10 +110,6 @@ extension Checkup {
   private mutating func reportClosedList(_ error: Int32) {
     report.message.append(user: user.id)
     report.message.append(" cannot read it: ", cString: clinux_error_text(error))
-    guard !user.isStranger else {
-      report.advice.append(Self.asRoot)
-      return report.report("list", .warning)
-    }
     report.advice.append("give it to the agent's user (chown ")
     report.advice.append(user: user.id)
     report.advice.append(
@@ -131,14 +127,17 @@ extension Checkup {
       report.advice.append("set status = /run/tinypush/status")
       return report.report("page", .warning, "no page is set: tinypush status has nothing to read")
     }
-    report.message.append(printable: path)
     var isKept = false
-    if let problem = pageProblem(path, &isKept) {
+    let problem = pageProblem(path, &isKept)
+    if !isKept, leavesToAgent("page", path) { return }
+    report.message.append(printable: path)
+    if let problem {
       report.message.append(problem)
       report.advice.append(
         "remove it and restart the agent, which creates the page; or set status to another file")
       return report.report("page", .warning)
     }
+    if isKept { return report.report("page") }
     var error: Int32 = 0
     user.act { if faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 { error = clinux_errno() } }
     guard error == 0 || error == ENOENT && canMake(path) else {
@@ -150,7 +149,7 @@ extension Checkup {
       )
       return report.report("page", .warning)
     }
-    guard isServed, !isKept else { return report.report("page") }
+    guard isServed else { return report.report("page") }
     report.advice.append("restart the agent: systemctl restart tinypush")
     report.report("page", .warning, ": an agent is running, but does not write this page")
   }
@@ -211,6 +210,7 @@ extension Checkup {
       }
     }
     if error != 0 {
+      if leavesToAgent("directory", path) { return }
       append(path, error)
       report.advice.append("notifications that name a recipients file are refused")
       return report.report("directory", .warning)
@@ -218,12 +218,15 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(", ", files)
     report.message.append(files == 1 ? " file" : " files")
+    if closed > 0, user.isStranger {
+      report.message.append("; this user may not read ", closed)
+      return report.report("directory")
+    }
     guard closed == 0 else {
       report.message.append(", of which ")
       report.message.append(user: user.id)
       report.message.append(" may not read ", closed)
-      report.advice.append(
-        user.isStranger ? Self.asRoot : "let the agent's user read them: chmod go+r")
+      report.advice.append("let the agent's user read them: chmod go+r")
       return report.report("directory", .warning)
     }
     report.report("directory")

@@ -179,6 +179,7 @@ extension Checkup {
   /// Reports whether senders and the agent may create and remove files.
   @inline(never)
   private mutating func reportRights(_ root: Int32, _ path: UnsafePointer<CChar>) {
+    guard !user.isStranger else { return reportSender(root) }
     let names: InlineArray<5, StaticString> = [".", "tmp", "new", "failed", SpoolLock.name]
     var error: Int32 = 0
     var failed = 0
@@ -197,13 +198,7 @@ extension Checkup {
       report.message.append(isActing ? " (the spool's owner)" : " (tested as root)")
     }
     guard error != 0 else {
-      report.message.append(" may write, rename and remove files")
-      if user.isStranger {
-        report.message.append("; but the spool belongs to another user, most likely the agent's")
-        report.advice.append("run the check as root or as that user")
-        return report.report("rights", .warning)
-      }
-      return report.report("rights")
+      return report.report("rights", .well, " may write, rename and remove files")
     }
     report.message.append(failed == 0 ? " cannot open " : " cannot write to ")
     report.message.append(failed == 0 ? "the spool" : names[failed])
@@ -211,10 +206,25 @@ extension Checkup {
     report.advice.append(
       error == EROFS
         ? "mount it writable"
-        : user.isStranger
-          ? "run the check as root or as the spool's owner; a user who sends must be a member of its group"
-          : "give that user the right to write to the spool and all its directories")
+        : "give that user the right to write to the spool and all its directories")
     report.report("rights", .wrong(Self.status(of: error)))
+  }
+
+  /// Reports whether this user, who is not the agent's, may send.
+  @inline(never)
+  private mutating func reportSender(_ root: Int32) {
+    let names: InlineArray<2, StaticString> = ["tmp", "new"]
+    report.message.append(user: geteuid())
+    for index in names.indices
+    where faccessat(root, names[index].cString, W_OK | X_OK, AT_EACCESS) != 0 {
+      let error = clinux_errno()
+      report.message.append(" cannot send: ", cString: clinux_error_text(error))
+      report.advice.append("add the user to the spool's group, and log in again")
+      return report.report("rights", .wrong(Self.status(of: error)))
+    }
+    report.message.append(" may send; only root and ")
+    report.message.append(user: user.id)
+    report.report("rights", .well, " can test what the agent may do")
   }
 
   // MARK: - The agent

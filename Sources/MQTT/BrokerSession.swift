@@ -143,7 +143,6 @@ public struct BrokerSession: ~Copyable {
   private var publishedPayload = 0..<0
   private var publishedID: UInt16?
   private var isPublishedRetained = false
-  private var publishedExpiry: UInt32 = 0
   private var isPublishedWritten = false
 
   /// Creates a session without a connection.
@@ -278,11 +277,9 @@ public struct BrokerSession: ~Copyable {
   ///
   /// Without a connection the message waits for the next one.
   ///
-  /// - Parameter expirySeconds: how long the broker keeps the message; 0: for ever.
   /// - Returns: whether topic and payload fit into ``publishedBytesMax``.
   public mutating func publish(
-    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool, expirySeconds: UInt32 = 0,
-    at now: Instant
+    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool, at now: Instant
   ) -> Bool {
     precondition(mayPublish)
     guard topic.count + payload.count <= Self.publishedBytesMax else { return false }
@@ -291,7 +288,6 @@ public struct BrokerSession: ~Copyable {
     publishedTopic = 0..<topic.count
     publishedPayload = topic.count..<topic.count + payload.count
     isPublishedRetained = isRetained
-    publishedExpiry = expirySeconds
     isPublishedWritten = false
     publishedID = takePacketID()
     writePublished(isRepeated: false, at: now)
@@ -311,13 +307,7 @@ public struct BrokerSession: ~Copyable {
     writer.begin(.publish, flags: (isRepeated ? 8 : 0) | 2 | (isPublishedRetained ? 1 : 0))
     writer.string(published.looseSpan(publishedTopic))
     writer.number16(publishedID)
-    if publishedExpiry > 0 {
-      writer.byte(5)
-      writer.byte(0x02)
-      writer.number32(publishedExpiry)
-    } else {
-      writer.byte(0)
-    }
+    writer.byte(0)
     writer.raw(published.looseSpan(publishedPayload))
     writer.end(.publish)
     isPublishedWritten = true

@@ -61,16 +61,9 @@ struct Bridge: ~Copyable {
   private let endsWithTerminal =
     getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
-  /// The directory of the suppression list.
-  private let state: CString
   /// The agent's status page.
   private let page: CString
-  private var sharing: TokenSharing
   private var fleet: FleetState
-  /// The number of the subscription to the fleet's tokens.
-  private var fleetSubscription: UInt16?
-  /// Whether the message under way is a record of ``sharing``.
-  private var isSharedUnderWay = false
   private var counts = Counts()
   /// Whether the session belongs to another box, whose messages this one takes over.
   private let isTakeover: Bool
@@ -91,12 +84,11 @@ struct Bridge: ~Copyable {
   /// - Parameters:
   ///   - path: the file of the broker and the rules, which SIGHUP makes the bridge read again.
   ///   - spool: the spool's directory.
-  ///   - state: the directory of the suppression list.
   ///   - page: the agent's status page.
   ///   - isTakeover: whether the client ID is another box's, whose messages this one takes over.
   init(
     _ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>,
-    state: Span<UInt8>, page: Span<UInt8>, isTakeover: Bool = false
+    page: Span<UInt8>, isTakeover: Bool = false
   ) {
     self.isTakeover = isTakeover
     broker = CString(config.broker.span)
@@ -109,12 +101,9 @@ struct Bridge: ~Copyable {
     _ = getrandom(&seed, 8, 0)
     backoff = Backoff(seed: seed)
     dialAt = Clock.now()
-    self.state = CString(state)
     self.page = CString(page)
-    sharing = TokenSharing(state: state, prefix: config.fleet.span)
     fleet = FleetState(config, page: page)
     self.config = config
-    watchList()
   }
 
   deinit {}
@@ -135,10 +124,9 @@ struct Bridge: ~Copyable {
       } else {
         advance(at: now)
       }
-      sharing.writeWhenDue(at: now, &log)
       if isSubscribed {
         if let askAt, askAt <= now { askAgain(at: now) }
-        publish(at: now)
+        fleet.publish(&session, at: now)
       }
       send(at: now)
       if let quietAt, quietAt <= now { break }
@@ -158,11 +146,9 @@ struct Bridge: ~Copyable {
     if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
     if let askAt { wake = wake.map { min($0, askAt) } ?? askAt }
     if let quietAt { wake = wake.map { min($0, quietAt) } ?? quietAt }
-    let mayPublish = isSubscribed && session.mayPublish
-    if let look = sharing.wakeAt(mayPublish: mayPublish) {
-      wake = wake.map { min($0, look) } ?? look
+    if isSubscribed, session.mayPublish, let due = fleet.dueAt {
+      wake = wake.map { min($0, due) } ?? due
     }
-    if mayPublish, let due = fleet.dueAt { wake = wake.map { min($0, due) } ?? due }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
     let count = events.wait(timeout)
@@ -178,9 +164,8 @@ struct Bridge: ~Copyable {
           }
         }
       case .clock:
-        if events.takeClockChange(), sharing.clockWasSet() { subscribeFleet(at: Clock.now()) }
-      case .descriptor(let descriptor, _):
-        if descriptor == sharing.watch { sharing.diskChanged(at: Clock.now()) }
+        _ = events.takeClockChange()
+      case .descriptor: break
       }
     }
   }
@@ -331,23 +316,13 @@ struct Bridge: ~Copyable {
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
-        sharing.connected()
-        subscribeFleet(at: now)
+        if config.subscriptions.count == 0 { fleet.subscribed(at: now) }
       case .subscribed(let answer):
-        if answer.packetID == fleetSubscription {
-          sharing.subscribed(reason: answer.reason, at: now, &log)
-        } else if answer.reason >= 0x80 {
-          refuse(answer, at: now)
-        }
+        if answer.reason >= 0x80 { refuse(answer, at: now) }
         if answer.isLast { fleet.subscribed(at: now) }
       case .published(let reason):
         if reason >= 0x80 { logUnpublished(reason) }
-        if isSharedUnderWay {
-          sharing.published(isRefused: reason >= 0x80, at: now)
-        } else {
-          fleet.published(isRefused: reason >= 0x80, at: now)
-        }
-        isSharedUnderWay = false
+        fleet.published(isRefused: reason >= 0x80, at: now)
       case .message(let message): take(message, at: now)
       }
     }
@@ -409,41 +384,17 @@ struct Bridge: ~Copyable {
     }
   }
 
-  /// Publishes what the fleet does not know yet, one message at a time.
-  private mutating func publish(at now: Instant) {
-    fleet.publish(&session, at: now)
-    if session.mayPublish { isSharedUnderWay = sharing.publish(&session, at: now, &log) }
-  }
-
-  private mutating func subscribeFleet(at now: Instant) {
-    guard sharing.isOn else { return }
-    var filter = Text(capacity: 320)
-    sharing.appendFilter(to: &filter)
-    fleetSubscription = session.subscribe(filter.bytes, isState: true, at: now)
-  }
-
-  private func watchList() {
-    guard sharing.isOn else { return }
-    _ = clinux_epoll_set(events.epoll, EPOLL_CTL_ADD, sharing.watch, EPOLLIN.rawValue)
-  }
-
   private mutating func logUnpublished(_ reason: UInt8) {
     var text = Text()
     text.append("the broker refused a message of this box to its fleet: ")
     BrokerProblem.append(reason, to: &text)
     text.append("; topic ", printable: session.lastPublishedTopic)
-    log.write(.warning, text, about: isSharedUnderWay ? .suppression : .page)
+    log.write(.warning, text, about: .page)
   }
 
   private mutating func take(_ message: BrokerSession.Message, at now: Instant) {
     let topic = session.bytes(message.topic)
     let payload = session.bytes(message.payload)
-    guard !sharing.isShared(topic) else {
-      sharing.take(topic, payload, isRetained: message.isRetained, at: now, &log)
-      // A subscription of the rules may bring it with QoS 1.
-      if message.packetID != nil { openInBatch += 1 }
-      return
-    }
     counts.messages += 1
     if isTakeover { quietAt = now + Self.quietTime }
     if message.isRepeated { counts.repeated += 1 }
@@ -522,11 +473,6 @@ struct Bridge: ~Copyable {
         _ = gone.append(filter)
       }
     }
-    if !isSameConnection, sharing.isOn, !config.fleet.span.equals(fresh.fleet.span) {
-      var filter = Text(capacity: 320)
-      sharing.appendFilter(to: &filter)
-      _ = gone.append(filter.bytes)
-    }
     if isSameConnection {
       asked = InlineArray(repeating: 0)
       refused = 0
@@ -552,10 +498,7 @@ struct Bridge: ~Copyable {
     session = BrokerSession(config.session)
     connection = TLSConnection(
       address: broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
-    isSharedUnderWay = false
-    sharing = TokenSharing(state: state.span, prefix: config.fleet.span)
     fleet = FleetState(config, page: page.span)
-    watchList()
     backoff.reset()
     dialAt = now
   }

@@ -12,6 +12,10 @@ import TinyPushMQTT
 struct FleetState: ~Copyable {
   /// The time between two messages.
   private static let interval = Duration.seconds(60)
+  /// The wait after the broker refused a message of this box.
+  ///
+  /// Mosquitto 2.0.11 ends the connection with the refusal if its `max_queued_messages` is 0.
+  private static let refusalWait = Duration.seconds(600)
 
   private let page: CString
   private let clientID: CString
@@ -90,7 +94,7 @@ struct FleetState: ~Copyable {
     guard discoveryState != .underWay else {
       return discoveryState = isRefused ? .refused : .none
     }
-    pauseEnd = isRefused ? now + TokenSharing.refusalWait : nil
+    pauseEnd = isRefused ? now + Self.refusalWait : nil
     if let pauseEnd, dueAt != nil { dueAt = pauseEnd }
   }
 

@@ -56,8 +56,8 @@ enum RunCommand {
       bridge.fleet = CString("")
     }
     var work = Bridge(
-      bridge, rules: path, spool: config.spool.span, state: config.state.span,
-      page: config.status.span, isTakeover: lostBox != nil)
+      bridge, rules: path, spool: config.spool.span, page: config.status.span,
+      isTakeover: lostBox != nil)
     return work.run()
   }
 }

@@ -10,11 +10,9 @@ extension Box {
 
   /// Starts a bridge that belongs to the fleet `tinypush`, and waits until the broker has taken its
   /// subscriptions.
-  ///
-  /// - Parameter refused: how many subscriptions the broker refuses.
   @discardableResult
   func member(
-    of broker: Mosquitto, _ name: String, _ settings: String = "", refused: Int = 0
+    of broker: Mosquitto, _ name: String, _ settings: String = ""
   ) throws -> Child {
     try write(
       """
@@ -26,7 +24,7 @@ extension Box {
       alert = {payload}
 
       """, to: "mqtt.conf")
-    return try broker.subscribes(self, refused: refused) {
+    return try broker.subscribes(self) {
       let bridge = try start([Self.bridge, "run", "--rules", path + "/mqtt.conf"] + directories)
       try bridge.line("connected to the broker", in: .errors)
       return bridge
@@ -54,31 +52,6 @@ extension Box {
     return agent
   }
 
-  /// Delivers what is in the spool.
-  func deliver(_ sandbox: Sandbox) throws -> Child {
-    try run(
-      Build.command(Build.host) + ["run", "--once", "--config", sandbox.http2Config] + directories)
-  }
-
-  /// Runs a subcommand of `tinypush token`.
-  func change(_ verb: String, _ tokens: [String]) throws {
-    let child = try run(
-      Build.command(Build.host) + ["token", verb, "-", "-o", "state=" + state],
-      input: tokens.joined(separator: "\n") + "\n")
-    guard child.status == 0 else { throw Failure(child.errors) }
-  }
-
-  /// The suppressed tokens.
-  func suppressed() throws -> [String] {
-    try objects(tokenList("--json").output).compactMap { $0["token"] as? String }
-  }
-
-  /// The identity of a file, which changes when the file is replaced.
-  func identity(of name: String) throws -> UInt64 {
-    let attributes = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
-    return (attributes[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0
-  }
-
   /// The values of sensors that Home Assistant makes of a box's state.
   func rendered(
     _ components: [String: [String: Any]], _ state: [String: Any]
@@ -90,38 +63,6 @@ extension Box {
     guard child.status == 0, let values = try objects(child.output).first as? [String: String]
     else { throw Failure(child.errors) }
     return values
-  }
-}
-
-/// The message of a token in the fleet `tinypush`.
-struct TokenRecord {
-  let topic: String
-  let payload: String
-
-  /// The topics of the tokens 1 to 30, as a bridge publishes them.
-  private static let topics = Result {
-    let box = try Box()
-    defer { box.end() }
-    let broker = try Mosquitto(in: box)
-    let tokens = (1...30).map { token($0) }
-    try box.change("suppress", tokens)
-    let bridge = try box.member(of: broker, "one")
-    var retained: [String: String] = [:]
-    try wait(for: "the records") {
-      retained = try broker.retained(below: "tinypush/suppressed")
-      return retained.count == tokens.count
-    }
-    try bridge.terminate()
-    let pairs = try retained.map { (try objects($1).first?["token"] as? String ?? "", $0) }
-    return Dictionary(uniqueKeysWithValues: pairs)
-  }
-
-  /// A token that is gone since a time, in seconds from now.
-  init(_ number: Int, secondsFromNow: Int = 0) throws {
-    guard let topic = try Self.topics.get()[token(number)] else { throw Failure("\(number)") }
-    let time = Int(Date().timeIntervalSince1970) + secondsFromNow
-    self.topic = topic
-    payload = #"{"token":"\#(token(number))","time":\#(time),"reason":"gone"}"#
   }
 }
 

@@ -1,145 +1,9 @@
 import Foundation
 import Testing
 
-/// What boxes share through a broker: suppressed tokens, and their states.
+/// The states that boxes share through a broker.
 @Suite(.sideBySide) struct FleetTests {
   private static let simple = "subscribe = alerts/#\n[alerts/#]\nalert = {payload}\n"
-
-  // MARK: - Suppressed tokens
-
-  @Test func `a token that the service told one box is gone costs another box no request`() throws {
-    let (one, other) = (try Box(), try Box())
-    defer {
-      one.end()
-      other.end()
-    }
-    let broker = try Mosquitto(in: one)
-    let sandbox = try Sandbox(in: one, hasDevices: true)
-    let phone = try sandbox.token(one, "token", "phone")
-    try sandbox.device(one, "uninstall", "phone")
-    let bridges = try [one.member(of: broker, "one"), other.member(of: broker, "other")]
-    try one.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"first"}}}"#, as: "first")
-    #expect(try one.deliver(sandbox).status == 0)
-    try wait(for: "the other box to know") { try other.suppressed() == [phone] }
-    try other.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"second"}}}"#, as: "second")
-    #expect(try other.deliver(sandbox).status == 0)
-    #expect(other.queued == [])
-    #expect(try sandbox.events("refused").count == 1)
-    // The app has registered the token again, and the other box learns that.
-    try other.change("register", [phone])
-    try wait(for: "the first box to know") { try one.suppressed() == [] }
-    for bridge in bridges { #expect(try bridge.terminate() == 0) }
-  }
-
-  @Test func `a box that comes later learns what the fleet knows, and adds what it knows`() throws {
-    let (one, other) = (try Box(), try Box())
-    defer {
-      one.end()
-      other.end()
-    }
-    let broker = try Mosquitto(in: one)
-    // More than a box publishes with one reading of its list.
-    let tokens = (1...600).map(token)
-    try one.change("suppress", tokens)
-    try other.change("suppress", [token(601)])
-    try other.change("register", [token(1)])
-    let first = try one.member(of: broker, "one")
-    try wait(for: "the broker to have all tokens") {
-      try broker.retained(below: "tinypush/suppressed").count == 600
-    }
-    let second = try other.member(of: broker, "other")
-    let wanted = (2...601).map(token)
-    try wait(for: "both boxes to know the same") {
-      try one.suppressed() == wanted && other.suppressed() == wanted
-    }
-    #expect(try first.terminate() == 0)
-    #expect(try second.terminate() == 0)
-    let retained = try broker.retained(below: "tinypush/suppressed")
-    #expect(retained.count == 601)
-    // What the broker sends at each connection is not written again.
-    let list = try one.identity(of: "state/recent")
-    let again = try one.member(of: broker, "one")
-    try broker.publish("alerts/1", "end")
-    try wait(for: "the message") { try one.alerts() == ["end"] }
-    #expect(try again.terminate() == 0)
-    #expect(try one.identity(of: "state/recent") == list)
-  }
-
-  @Test func `what a broker has lost is published again`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let broker = try Mosquitto(in: box)
-    try box.change("suppress", [token(1)])
-    let bridge = try box.member(of: broker, "one")
-    try wait(for: "the token") { try !broker.retained(below: "tinypush/suppressed").isEmpty }
-    broker.kill()
-    try broker.start()
-    try wait(for: "the token again") { try !broker.retained(below: "tinypush/suppressed").isEmpty }
-    #expect(try bridge.terminate() == 0)
-  }
-
-  @Test func `tokens that are suppressed while a box is away take no room from its messages`()
-    throws
-  {
-    let box = try Box()
-    defer { box.end() }
-    let broker = try Mosquitto(in: box, "allow_anonymous true\nmax_queued_messages 5")
-    try box.member(of: broker, "one").terminate()
-    for number in 1...20 {
-      let record = try TokenRecord(number)
-      try broker.publish(record.topic, record.payload)
-    }
-    let texts = (1...5).map { "message \($0)" }
-    for text in texts { try broker.publish("alerts/1", text) }
-    let bridge = try box.member(of: broker, "one")
-    try wait(for: "the messages") { try box.alerts() == texts }
-    #expect(try bridge.terminate() == 0)
-  }
-
-  @Test func `a hostile message about a token changes nothing and is hardly logged`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let broker = try Mosquitto(in: box)
-    let (one, two) = (try TokenRecord(1), try TokenRecord(2))
-    let future = try TokenRecord(3, secondsFromNow: 86_400)
-    let hostile = [
-      ("tinypush/suppressed/x", "\u{1B}[2Jgone"),
-      ("tinypush/suppressed/y", #"{"token":"\#(token(1))","time":1,"reason":"bored"}"#),
-      ("tinypush/suppressed/\(String(repeating: "z", count: 9000))", "{}"),
-      // The topic of another token, and a time to come.
-      (one.topic, two.payload), (future.topic, future.payload),
-    ]
-    for (topic, payload) in hostile { try broker.publish(topic, payload, ["-r"]) }
-    let bridge = try box.member(of: broker, "one")
-    for (topic, payload) in hostile {
-      try broker.publish(topic, lines: Array(repeating: payload, count: 100))
-    }
-    let right = try TokenRecord(4)
-    try broker.publish(right.topic, right.payload)
-    try wait(for: "the record that is right") { try box.suppressed() == [token(4)] }
-    #expect(try bridge.terminate() == 0)
-    let lines = bridge.errors.split(separator: "\n").filter { $0.contains("was ignored") }
-    let kinds = ["is no record", "belongs to another token", "in the future"]
-    for kind in kinds { #expect(lines.contains { $0.contains(kind) }, "\(bridge.errors)") }
-    // Each kind once, and some repeated lines, of 505 messages.
-    #expect(lines.count <= 2 * kinds.count + 2, "\(bridge.errors)")
-    #expect(!bridge.errors.contains("\u{1B}"))
-  }
-
-  @Test func `messages come in while the suppression list cannot be written`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let broker = try Mosquitto(in: box)
-    try box.write("no directory", to: "state")
-    let bridge = try box.member(of: broker, "one")
-    let record = try TokenRecord(1)
-    try broker.publish(record.topic, record.payload)
-    try bridge.line("make it a directory", in: .errors)
-    try broker.publish("alerts/1", "first")
-    try wait(for: "the message") { try box.alerts() == ["first"] }
-    #expect(try bridge.terminate() == 0)
-    #expect(!bridge.errors.contains("sends them again"))
-  }
 
   // MARK: - A broker that refuses
 
@@ -148,15 +12,10 @@ import Testing
     defer { box.end() }
     let access = try box.write("topic readwrite alerts/#\n", to: "acl")
     let broker = try Mosquitto(in: box, "allow_anonymous true\nacl_file \(access)")
-    try box.change("suppress", [token(1)])
     let bridge = try box.member(of: broker, "one")
     let refused = "the broker refused a message of this box to its fleet: not authorized"
-    try bridge.line("\(refused): correct user and password", in: .errors)
-    try wait(for: "both refusals") {
-      let lines = bridge.errors.split(separator: "\n").filter { $0.contains(refused) }
-      return lines.contains { $0.contains("topic tinypush/fleet/one") }
-        && lines.contains { $0.contains("topic tinypush/suppressed/") }
-    }
+    let line = try bridge.line("\(refused): correct user and password", in: .errors)
+    #expect(line.contains("topic tinypush/fleet/one"))
     try broker.publish("alerts/1", "first")
     try wait(for: "the message") { try box.alerts() == ["first"] }
     #expect(try box.fleet().status == 75)
@@ -164,18 +23,14 @@ import Testing
     #expect(try bridge.terminate() == 0)
   }
 
-  @Test func `messages come in though the broker refuses the subscription to tokens`() throws {
+  @Test func `fleet says that the broker refuses the subscription`() throws {
     let box = try Box()
     defer { box.end() }
     let broker = try Mosquitto(in: box, DynamicSecurity.settings(in: box))
-    let bridge = try box.member(of: broker, "one", refused: 1)
-    try bridge.line("tokens are not shared: the broker refused the subscription", in: .errors)
-    try broker.publish("alerts/1", "first")
-    try wait(for: "the message") { try box.alerts() == ["first"] }
+    try box.rules(broker, "fleet = tinypush\n" + Self.simple)
     let fleet = try box.fleet()
     #expect(fleet.status == 69)
     #expect(fleet.errors.contains("the broker refused a subscription: not authorized"))
-    #expect(try bridge.terminate() == 0)
   }
 
   @Test func `messages come in though the broker refuses the connection with a will`() throws {
@@ -299,25 +154,30 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let broker = try Mosquitto(in: box)
-    try box.change("suppress", [token(1)])
     let bridge = try box.member(of: broker, "one")
-    try wait(for: "the token") { try !broker.retained(below: "tinypush/suppressed").isEmpty }
+    try wait(for: "the state") { try !broker.retained(below: "tinypush/fleet").isEmpty }
     try box.write(
       "broker = 127.0.0.1:\(broker.port)\nclient-id = one\nfleet = home/push\n" + Self.simple,
       to: "mqtt.conf")
     bridge.signal(SIGHUP)
-    try wait(for: "the token in the other fleet") {
-      try !broker.retained(below: "home/push/suppressed").isEmpty
+    try wait(for: "the state in the other fleet") {
+      try !broker.retained(below: "home/push/fleet").isEmpty
     }
     #expect(try broker.retained(below: "tinypush/fleet").values.first?.contains("offline") == true)
     #expect(try broker.retained(below: "home/push/fleet").keys.sorted() == ["home/push/fleet/one"])
-    // The tokens of the old fleet come no longer.
-    let record = try TokenRecord(2)
-    try broker.publish(record.topic, record.payload)
-    try broker.publish("alerts/1", "end")
-    try wait(for: "the message") { try box.alerts() == ["end"] }
     #expect(try bridge.terminate() == 0)
-    #expect(try box.suppressed() == [token(1)])
+  }
+
+  @Test func `a box without a subscription publishes its state`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, "fleet = tinypush\nclient-id = one\n")
+    let bridge = try box.bridge()
+    try wait(for: "the state") {
+      try broker.retained(below: "tinypush/fleet").keys.sorted() == ["tinypush/fleet/one"]
+    }
+    #expect(try bridge.terminate() == 0)
   }
 
   // MARK: - Home Assistant

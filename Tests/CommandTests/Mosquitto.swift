@@ -58,8 +58,7 @@ final class Mosquitto {
     guard let name = rules.firstMatch(of: #/(?m)^client-id = (.+)$/#)?.1 else {
       throw Failure("no client-id in \(rules)")
     }
-    // A fleet has a subscription of its own.
-    let wanted = rules.matches(of: #/(?m)^(subscribe|fleet) = /#).count - refused
+    let wanted = rules.matches(of: #/(?m)^subscribe = /#).count - refused
     // The broker logs the client, the quality of service and the topic filter.
     func taken() -> Int {
       let log = starts.map(\.errors).joined()

@@ -34,10 +34,10 @@ private final class Rig {
     session.subscribe(Array(filter.utf8).span, isState: isState, at: now)
   }
 
-  func publish(_ topic: String, _ payload: String, expirySeconds: UInt32 = 0) -> Bool {
+  func publish(_ topic: String, _ payload: String) -> Bool {
     session.publish(
       topic: Array(topic.utf8).span, payload: Array(payload.utf8).span, isRetained: true,
-      expirySeconds: expirySeconds, at: now)
+      at: now)
   }
 
   /// The bytes that the session has written, in hexadecimal digits.
@@ -201,15 +201,6 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(rig.written() == "3b08" + "000174" + "0001" + "00" + "6f6e")
   #expect(try rig.heard("40 02 0001") == ["published 0"])
   #expect(rig.mayPublish)
-}
-
-@Test func `a published message says for how long the broker keeps it`() throws {
-  let rig = Rig()
-  _ = try rig.connect()
-  #expect(rig.publish("t", "on", expirySeconds: 3600))
-  #expect(rig.written() == "330d" + "000174" + "0001" + "05" + "0200000e10" + "6f6e")
-  let topic = rig.session.lastPublishedTopic.string
-  #expect(topic == "t")
 }
 
 @Test func `a ping goes out after a silence, and a missing answer ends the connection`() throws {

@@ -104,6 +104,8 @@ int clinux_become(uid_t user, gid_t group) {
   return setresuid(user, user, user) == 0 ? 0 : -errno;
 }
 
+void clinux_hide_memory(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
 void clinux_stop_acting_as(void) {
   if (seteuid(getuid()) != 0 || setegid(getgid()) != 0) return;
   if (own_group_count >= 0) setgroups((size_t)own_group_count, own_groups);

@@ -234,6 +234,8 @@ public struct Arguments: ~Copyable {
   public func readConfig(
     into config: inout Config, for reader: Config.Reader, message: inout Text
   ) throws(ExitStatus) {
+    // The agent reads keys; the configuration may have a password.
+    if reader == .agent { clinux_hide_memory() }
     do throws(ExitStatus) {
       try ConfigFile.read(
         configPath, into: &config, for: reader, isRequired: namedFile != nil, message: &message)

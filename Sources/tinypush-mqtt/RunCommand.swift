@@ -41,6 +41,7 @@ enum RunCommand {
   ) throws(ExitStatus) -> ExitStatus {
     var config = Config()
     try arguments.readConfig(into: &config, for: .command)
+    clinux_hide_memory()
     var bridge = BridgeConfig()
     var message = Text(capacity: 2048)
     do throws(ExitStatus) {
@@ -52,7 +53,7 @@ enum RunCommand {
     if let lostBox {
       bridge.login.clientID.clear()
       bridge.login.clientID.append(cString: lostBox)
-      // The other box's state and tokens are its own.
+      // The other box's state is its own.
       bridge.fleet = CString("")
     }
     var work = Bridge(

@@ -143,6 +143,22 @@ import Testing
     #expect(box.queued == [name])
   }
 
+  @Test func `another process of the agent's user cannot read the agent's memory`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.startAsPackaged(gateway)
+    try agent.line("connected to", in: .errors)
+    func read(_ process: String) throws -> Child {
+      try box.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c"]
+          + ["head -c 1 /proc/\(process)/mem /proc/\(process)/environ 2>&1 | grep Permission"])
+    }
+    #expect(try read("$$").status == 1)
+    #expect(try read("\(agent.id)").output.split(separator: "\n").count == 2)
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `members can read the agent's records and not change them`() throws {
     let box = try Box()
     defer { box.end() }

@@ -226,7 +226,19 @@ import Testing
     try writeFile(box.text("etc/tinypush.conf") + "key-password = x\n", to: path)
     let open = try check([:])["config.file"]
     #expect(open.message == "\(path), in which anybody may read the password of the key")
-    #expect(open.advice == "chmod o-r \(path)")
+    #expect(
+      open.advice
+        == "let only root and the agent read it: chgrp tinypush-agent \(path) && chmod 640 \(path)"
+    )
+    var spool = stat()
+    #expect(stat(box.spool, &spool) == 0)
+    #expect(chown(path, uid_t.max, spool.st_gid) == 0)
+    chmod(path, 0o640)
+    #expect(
+      try check([:])["config.file"].message
+        == "\(path), in which everybody who sends may read the password of the key")
+    chmod(path, 0o600)
+    #expect(try check([:])["config.file"].state == "ok")
     try writeFile(box.text("etc/tinypush.conf") + "linger = 50ms\n", to: path)
     let former = try check([:])["config.settings"]
     #expect(former.state == "warning")

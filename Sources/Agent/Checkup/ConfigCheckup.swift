@@ -33,10 +33,16 @@ extension Checkup {
       return report.report("file", .warning)
     }
     let hasKeyPassword = !config.keyPassword.isEmpty
-    if hasKeyPassword || !config.proxyLogin.isEmpty, mode & 0o004 != 0 {
-      report.message.append(", in which anybody may read the password of the ")
+    let isOpen = mode & 0o004 != 0
+    if hasKeyPassword || !config.proxyLogin.isEmpty,
+      isOpen || mode & 0o040 != 0 && user.isGroupOfSpool(file.st_gid)
+    {
+      report.message.append(", in which ")
+      report.message.append(isOpen ? "anybody" : "everybody who sends")
+      report.message.append(" may read the password of the ")
       report.message.append(hasKeyPassword ? "key" : "proxy")
-      advise("chmod o-r ", path)
+      advise("let only root and the agent read it: chgrp tinypush-agent ", path)
+      advise(" && chmod 640 ", path)
       return report.report("file", .warning)
     }
     report.report("file")

@@ -30,6 +30,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -82,6 +83,10 @@ void clinux_stop_acting_as(void);
 /* Changes from the superuser to another user for the rest of the process, with the same groups.
    Returns 0 or -errno. */
 int clinux_become(uid_t user, gid_t group);
+
+/* Keeps other processes of this user from reading the memory of this process, which may hold a key,
+   and the kernel from writing it to a core dump. */
+void clinux_hide_memory(void);
 
 /* The kind of a file system. */
 enum {

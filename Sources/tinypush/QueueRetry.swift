@@ -151,7 +151,7 @@ struct QueueRetry: ~Copyable {
       message.append("the file is no longer in failed/")
       return arguments.fail(.noInput, message)
     case .busy:
-      message.append("another retry of this file is running")
+      message.append("another retry has been running for 10 s: try again")
       return arguments.fail(.tryLater, message)
     case .interrupted:
       message.append(

@@ -143,6 +143,63 @@ import Testing
     #expect(box.queued == [name])
   }
 
+  @Test func `locks of others stop no change of the recipients, the suppressions and the queue`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.startAsPackaged(gateway)
+    try agent.line("connected to", in: .errors)
+    try box.drop("no JSON\n", as: "refused")
+    try wait(for: "the record") { !box.names(in: "failed").isEmpty }
+    mkdir(box.state, 0o750)
+    mkdir(box.path + "/recipients", 0o755)
+    for name in ["/state", "/recipients"] { chown(box.path + name, 65534, 65534) }
+    let settings = try box.settings(gateway.port, ["recipients=\(box.path)/recipients"])
+    func change() throws {
+      let commands = [
+        ["token", "suppress", token(1)], ["recipient", "add", "family", token(2)],
+        ["queue", "retry", "--all"],
+      ]
+      for words in commands {
+        let child = try box.run(Build.command(Build.host) + words + settings)
+        // The file that was refused is refused again.
+        #expect(child.status == (words[0] == "queue" ? 65 : 0), "\(words) \(child.errors)")
+      }
+    }
+    // The lock files are there.
+    try change()
+    let script = """
+      cd "$1" && exec 3<state 4<recipients 5<spool/failed 6<spool/failed/refused || exit 1
+      for number in 3 4 5 6; do flock --nonblock --exclusive $number || exit 2; done
+      for file in state/.lock recipients/.lock spool/failed/.lock; do
+        flock --nonblock "$file" true && exit 3
+      done
+      echo holding
+      exec sleep 100
+      """
+    let holder = try box.start(box.asMember + ["sh", "-c", script, "sh", box.path])
+    try holder.line("holding")
+    try change()
+    holder.kill()
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `a command that waits for a lock says so after 10 s`() throws {
+    let box = try Box()
+    defer { box.end() }
+    mkdir(box.state, 0o750)
+    let holder = try box.start(
+      ["flock", box.state + "/.lock", "sh", "-c", "echo holding; exec sleep 100"])
+    try holder.line("holding")
+    let waiting = try box.run(
+      Build.command(Build.host) + ["token", "suppress", token(1), "-o", "state=" + box.state])
+    #expect(waiting.status == 75)
+    #expect(waiting.errors.contains("another program has locked it for 10 s: try again"))
+    holder.kill()
+  }
+
   @Test func `another process of the agent's user cannot read the agent's memory`() throws {
     let box = try Box()
     defer { box.end() }

@@ -88,7 +88,8 @@ final class Box {
 
   /// Returns the names in one of the spool's directories, sorted.
   func names(in directory: String) -> [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: "\(spool)/\(directory)")) ?? []).sorted()
+    ((try? FileManager.default.contentsOfDirectory(atPath: "\(spool)/\(directory)")) ?? [])
+      .filter { $0 != ".lock" }.sorted()
   }
 
   /// Returns the `failed` objects of the lines of a file in failed/, each with its notification.

@@ -176,7 +176,10 @@ import Testing
     let third = try box.pull(service)
     #expect(third.status == 0, "\(third.errors)")
     try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 100))
-    #expect(try FileManager.default.contentsOfDirectory(atPath: box.state) == ["suppressed"])
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: box.state).sorted() == [
+        ".lock", "suppressed",
+      ])
   }
 
   @Test func `feedback-timeout ends a stream that arrives byte by byte`() throws {

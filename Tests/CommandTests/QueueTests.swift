@@ -522,6 +522,8 @@ import Testing
       }
       try box.write(text, to: "spool/failed/a")
     }
+    // Otherwise only the first command would create it.
+    try box.write("", to: "spool/failed/.lock")
     try fill()
     let inode = try inode("\(box.spool)/failed/a")
     let whole = try traced(box, "--kill-at", "1000000", "queue", "retry", "--all")

@@ -56,18 +56,28 @@ private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count
   @Test(arguments: rows)
   func `repair removes a torn end and no complete line`(before: String, after: String) throws {
     let found = try withFile(before) { file in
-      #expect(LineEnd.repair(file) == Int64(after.utf8.count))
+      #expect(LineEnd.repair(file, in: nil) == Int64(after.utf8.count))
     }
     #expect(found == after, "\(found.suffix(100))")
   }
 
   @Test func `repair does nothing while another process holds the lock`() throws {
+    let path = NSTemporaryDirectory() + "line-end.\(UUID())"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let directory = open(path, O_RDONLY)
+    defer { close(directory) }
     let found = try withFile("\(line)\n{") { file in
-      let other = open("/proc/self/fd/\(file)", O_RDONLY)
-      defer { close(other) }
-      #expect(flock(other, LOCK_EX) == 0)
-      #expect(LineEnd.repair(file) == nil)
+      var error: Int32 = 0
+      let lock = DirectoryLock(directory, error: &error)
+      #expect(error == 0)
+      #expect(LineEnd.repair(file, in: directory) == nil)
+      extendLifetime(lock)
     }
     #expect(found == "\(line)\n{")
+    let repaired = try withFile("\(line)\n{") { file in
+      #expect(LineEnd.repair(file, in: directory) == Int64(line.utf8.count) + 1)
+    }
+    #expect(repaired == "\(line)\n")
   }
 }

@@ -139,7 +139,8 @@ private final class Store {
   }
 
   var names: [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+    ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [])
+      .filter { $0 != ".lock" }.sorted()
   }
 
   subscript(name: String) -> [UInt8]? {
@@ -331,8 +332,9 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
 
   @Test func `a lock keeps two merges from changing the list at once`() throws {
     let store = try Store()
-    func isFree() -> Bool { Descriptor.lock(store.number, isPatient: false) != nil }
-    let lock = Descriptor.lock(store.number, isPatient: false)
+    var error: Int32 = 0
+    func isFree() -> Bool { DirectoryLock(store.number, error: &error) != nil }
+    let lock = DirectoryLock(store.number, error: &error)
     #expect(!isFree())
     var merge = SuppressionMerge(store.number)
     merge.add(record(1))

@@ -26,7 +26,7 @@ final class ReceivedFile {
     for number in 0..<filesMax {
       let name = fileName(number)
       error = 0
-      guard let file = Descriptor.make(directory, name.pointer, error: &error) else {
+      guard let file = Descriptor.make(directory, name.pointer, mode: 0o600, error: &error) else {
         if error == EEXIST { continue }
         return nil
       }

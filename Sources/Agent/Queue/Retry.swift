@@ -84,6 +84,11 @@ public struct Retry: ~Copyable {
   ) throws(Problem) -> Result {
     sentName.clear()
     guard file.descriptor >= 0 else { throw Problem(-file.descriptor) }
+    var error: Int32 = 0
+    // The lock also keeps the agent from cutting off an incomplete line.
+    guard let lock = DirectoryLock(failed.number, waitMs: DirectoryLock.patience, error: &error)
+    else { throw error == EWOULDBLOCK ? .busy : Problem(error) }
+    defer { extendLifetime(lock) }
     if Self.hasReasons(file) { return try retryLines(file, body) }
     if let reasons = reasons(of: file) { return try retryLines(reasons, body) }
     let base = FailedName.reasonsBase(of: file.name)
@@ -170,7 +175,6 @@ public struct Retry: ~Copyable {
   ) throws(Problem) -> Result {
     let claimedBase = FailedName.base(of: file.name, FailedName.claimedSuffix)
     let base = file.name.extracting(0..<(claimedBase ?? file.name.count))
-    guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .busy }
     let before = try Self.information(file)
     guard before.st_nlink > 0 else { throw .gone }
     check.hasUnread = false
@@ -323,7 +327,7 @@ public struct Retry: ~Copyable {
     let file = clinux_open(failed, name.pointer, flags, information.st_mode & 0o777)
     guard file >= 0 else { throw Problem(-file) }
     // The lock keeps the agent from cutting off an incomplete line here.
-    guard let size = LineEnd.repair(file), flock(file, LOCK_EX) == 0 else {
+    guard let size = LineEnd.repair(file, in: nil) else {
       close(file)
       throw .busy
     }

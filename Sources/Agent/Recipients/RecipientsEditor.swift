@@ -11,8 +11,6 @@ public struct RecipientsEditor: ~Copyable {
   /// Hidden, because otherwise it would be a recipients file.
   private static let draftName: StaticString = ".new"
   /// The attempts to lock the directory, because another change takes only a moment.
-  private static let lockAttempts = 100
-  private static let lockWaitMs: Int32 = 100
 
   private let path: CString
   private let name: CString
@@ -45,26 +43,20 @@ public struct RecipientsEditor: ~Copyable {
   public borrowing func make(
     _ change: inout RecipientChange, message: inout Text
   ) throws(ExitStatus) {
-    guard let lock = lock() else {
+    var error: Int32 = 0
+    guard let lock = DirectoryLock(directory.number, waitMs: DirectoryLock.patience, error: &error)
+    else {
+      guard error == EWOULDBLOCK else { throw Self.explain(error, path.span, nil, in: &message) }
       message.append("another program has locked ")
       message.append(printable: path.span)
       message.append(" for 10 s: try again, or end that program")
       throw .tryLater
     }
-    let error = edit(&change)
+    error = edit(&change)
     extendLifetime(lock)
     unlinkat(directory.number, Self.draftName.cString, 0)
     guard error != 0 else { return }
     throw Self.explain(error, path.span, name.span, in: &message)
-  }
-
-  private borrowing func lock() -> Descriptor? {
-    for _ in 0..<Self.lockAttempts {
-      if let lock = Descriptor.lock(directory.number, isPatient: false) { return lock }
-      guard clinux_errno() == EWOULDBLOCK else { return nil }
-      poll(nil, 0, Self.lockWaitMs)
-    }
-    return nil
   }
 
   /// Replaces the file; returns 0 or an errno.

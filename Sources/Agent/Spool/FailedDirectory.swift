@@ -75,8 +75,8 @@ struct FailedDirectory: ~Copyable {
     var file = openForAppending(name)
     guard file >= 0 else { return false }
     defer { close(file) }
-    // Another program may have locked a file with half a line: the next file begins.
-    var repaired = LineEnd.repair(file)
+    // A retry may be writing the half line: the next file begins.
+    var repaired = LineEnd.repair(file, in: directory)
     if repaired == nil, move(name, from: directory, as: name, suffix: ".other", limits) {
       let next = tryToOpen(name)
       guard next >= 0 else { return false }

@@ -13,16 +13,25 @@ enum LineEnd {
   /// If only the line feed is missing, it is added. An incomplete line is removed: it was never on
   /// disk, so its source is still in `new/`.
   ///
-  /// - Parameter file: a descriptor for reading and writing.
+  /// - Parameters:
+  ///   - file: a descriptor for reading and writing.
+  ///   - directory: the file's directory, to be locked; nil: the caller has locked it.
   /// - Returns: the file's size; nil if it cannot be repaired, or another program is writing to it.
-  static func repair(_ file: Int32) -> Int64? {
+  static func repair(_ file: Int32, in directory: Int32?) -> Int64? {
     let buffer = FixedBuffer<UInt8>(capacity: chunkBytes)
     guard let found = findEnd(of: file, buffer) else { return nil }
     guard found.isTorn else { return found.size }
+    guard let directory else { return repairLocked(file, buffer) }
     // Must not cut off what another program has written meanwhile.
-    guard flock(file, LOCK_EX | LOCK_NB) == 0, let torn = findEnd(of: file, buffer) else {
-      return nil
-    }
+    var error: Int32 = 0
+    guard let lock = DirectoryLock(directory, error: &error) else { return nil }
+    defer { extendLifetime(lock) }
+    return repairLocked(file, buffer)
+  }
+
+  private static func repairLocked(_ file: Int32, _ buffer: borrowing FixedBuffer<UInt8>) -> Int64?
+  {
+    guard let torn = findEnd(of: file, buffer) else { return nil }
     guard torn.isTorn else { return torn.size }
     if !torn.hasNUL, isWhole(file, from: torn.lineStart, buffer) {
       return Descriptor.writeAll(file, ("\n" as StaticString).utf8Start, 1) == 0

@@ -51,9 +51,14 @@ public struct SuppressionDirectory: ~Copyable {
       text.append(": make it a directory that the agent's user may write to, or set state")
     case ENOENT, ENOTDIR: text.append(": make it a directory, or set state")
     case ENOSPC, EDQUOT: text.append(": free some space there")
+    case EWOULDBLOCK: text.append(": another program has locked it for 10 s: try again")
     default: break
     }
-    return error == EACCES || error == EPERM ? .noPermission : .inputOutput
+    switch error {
+    case EACCES, EPERM: return .noPermission
+    case EWOULDBLOCK: return .tryLater
+    default: return .inputOutput
+    }
   }
 
   /// Opens the list and its recent changes, for lookups.

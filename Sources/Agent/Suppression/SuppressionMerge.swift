@@ -80,7 +80,8 @@ public struct SuppressionMerge: ~Copyable {
   ///
   /// - Parameters:
   ///   - isWhole: whether to rewrite the list itself, even if writing the recent changes is enough.
-  ///   - isPatient: whether to wait for another program that has the lock.
+  ///   - isPatient: whether to wait for another program that has the lock; otherwise this is no
+  ///     error.
   /// - Returns: whether the changes are on disk; if not, they may or may not be, and must be merged
   ///   again.
   @inline(never)
@@ -88,8 +89,11 @@ public struct SuppressionMerge: ~Copyable {
     isWhole: Bool = false, isPatient: Bool = true, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) -> Bool {
     error = 0
-    guard let lock = Descriptor.lock(directory, isPatient: isPatient) else {
-      if isPatient { error = clinux_errno() }
+    guard
+      let lock = DirectoryLock(
+        directory, waitMs: isPatient ? DirectoryLock.patience : 0, error: &error)
+    else {
+      if !isPatient, error == EWOULDBLOCK { error = 0 }
       return false
     }
     var lists = SuppressionLists(directory, error: &error)

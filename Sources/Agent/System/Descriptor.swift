@@ -76,11 +76,11 @@ struct Descriptor: ~Copyable {
   /// Creates a file that belongs to the directory's owner, even if root creates it.
   ///
   /// - Parameter error: on failure, the errno.
-  static func make(_ directory: Int32, _ name: UnsafePointer<CChar>, error: inout Int32)
-    -> Descriptor?
-  {
+  static func make(
+    _ directory: Int32, _ name: UnsafePointer<CChar>, mode: mode_t = 0o640, error: inout Int32
+  ) -> Descriptor? {
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-    guard let file = Descriptor(directory, name, flags, 0o640, error: &error) else { return nil }
+    guard let file = Descriptor(directory, name, flags, mode, error: &error) else { return nil }
     file.belong(to: directory)
     return file
   }
@@ -105,20 +105,6 @@ struct Descriptor: ~Copyable {
     let mode = information.st_mode & 0o7777
     let wanted = mode & ~mode_t(rights) | mode_t(restriction)
     return wanted != mode && fchmod(number, wanted) == 0
-  }
-
-  /// Locks a directory against changes by other programs that use this lock; nil if one of them has
-  /// it.
-  ///
-  /// The lock lasts as long as the descriptor. It does not keep out programs that ignore it.
-  @inline(never)
-  static func lock(_ directory: Int32, isPatient: Bool) -> Descriptor? {
-    var error: Int32 = 0
-    guard let lock = Descriptor(directory, directory: ".", error: &error) else { return nil }
-    while flock(lock.number, isPatient ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
-      guard isPatient, clinux_errno() == EINTR else { return nil }
-    }
-    return lock
   }
 
   /// Syncs the names in a directory; returns 0 or an errno.

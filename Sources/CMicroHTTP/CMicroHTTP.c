@@ -1,21 +1,32 @@
 #include "CMicroHTTP.h"
 
+#include <arpa/inet.h>
 #include <limits.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The bytes of a connection's buffer, which holds the request line, the headers, and a piece of the
    body. A larger head is answered with 431. */
 #define CONNECTION_BYTES 16384
 
+/* Where a connection comes from. The address of IPv4 is mapped into IPv6. */
+struct peer {
+  int is_unix;
+  struct in6_addr address;
+};
+
 struct connection {
   int socket;
   int is_used;
-  time_t until;
+  struct peer peer;
+  time_t end;    /* the end of the connection's lifetime */
+  time_t until;  /* the end of what it does now */
 };
 
 struct cmicrohttp_server {
@@ -45,6 +56,20 @@ static time_t now(void) {
   return time.tv_sec;
 }
 
+static struct connection *connection_of(const struct cmicrohttp_request *request) {
+  const union MHD_ConnectionInfo *info =
+    MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info ? info->socket_context : NULL;
+}
+
+/* Gives a connection until the end of its lifetime, or at most until the next head must be there. */
+static void allow(const struct cmicrohttp_request *request, int is_whole_lifetime) {
+  struct connection *known = connection_of(request);
+  if (!known) return;
+  time_t soon = now() + (time_t)request->server->settings.idle_seconds;
+  known->until = is_whole_lifetime || soon > known->end ? known->end : soon;
+}
+
 /* libmicrohttpd decodes the target before it calls the handler. The URI callback comes earlier, and
    its result is the request's state from then on. */
 static void *on_target(void *user, const char *target, struct MHD_Connection *connection) {
@@ -63,6 +88,7 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state, 
   struct cmicrohttp_request *request = *state;
   *state = NULL;
   if (!request) return;
+  allow(request, 0);
   request->server->bodies -= request->capacity;
   if (request->response) MHD_destroy_response(request->response);
   free(request->body);
@@ -109,6 +135,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
   if (!request->has_begun) {
     request->has_begun = 1;
     request->server->settings.on_headers(request->server->settings.user, request);
+    // Somebody who may not send gets no time for a slow body.
+    allow(request, !request->response);
     // The body of a client that waits for leave to send it never comes, and nobody knows where one of
     // unclear length ends. Other clients would lose the answer if the connection were closed while
     // they send.
@@ -129,6 +157,37 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
   return send_answer(request);
 }
 
+static struct peer peer_of(int socket) {
+  struct sockaddr_storage name = {0};
+  socklen_t size = sizeof name;
+  struct peer peer = {.is_unix = 0};
+  getpeername(socket, (struct sockaddr *)&name, &size);
+  if (name.ss_family == AF_INET6) peer.address = ((struct sockaddr_in6 *)&name)->sin6_addr;
+  if (name.ss_family == AF_INET) {
+    memset(peer.address.s6_addr + 10, 0xFF, 2);
+    memcpy(peer.address.s6_addr + 12, &((struct sockaddr_in *)&name)->sin_addr, 4);
+  }
+  peer.is_unix = name.ss_family == AF_UNIX;
+  return peer;
+}
+
+static int is_loopback(const struct peer *peer) {
+  return IN6_IS_ADDR_LOOPBACK(&peer->address) || (IN6_IS_ADDR_V4MAPPED(&peer->address) && peer->address.s6_addr[12] == 127);
+}
+
+/* Counts the connections that come from where `peer` does; NULL: all over TCP. */
+static int count(const cmicrohttp_server *server, const struct peer *peer) {
+  int found = 0;
+  for (int index = 0; index < CMICROHTTP_CONNECTIONS_MAX; index++) {
+    const struct connection *known = &server->connections[index];
+    if (!known->is_used || known->peer.is_unix) continue;
+    // An owner of an IPv6 network has all its addresses.
+    size_t bytes = peer && IN6_IS_ADDR_V4MAPPED(&peer->address) ? 16 : 8;
+    if (!peer || memcmp(&known->peer.address, &peer->address, bytes) == 0) found++;
+  }
+  return found;
+}
+
 static void on_connection(void *user, struct MHD_Connection *connection, void **state,
                           enum MHD_ConnectionNotificationCode code) {
   struct cmicrohttp_server *server = user;
@@ -141,7 +200,14 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
   for (int index = 0; info && index < CMICROHTTP_CONNECTIONS_MAX; index++) {
     known = &server->connections[index];
     if (known->is_used) continue;
-    *known = (struct connection){info->connect_fd, 1, now() + (time_t)server->settings.lifetime_seconds};
+    time_t start = now();
+    *known = (struct connection){
+      .socket = info->connect_fd,
+      .is_used = 1,
+      .peer = peer_of(info->connect_fd),
+      .end = start + (time_t)server->settings.lifetime_seconds,
+      .until = start + (time_t)server->settings.idle_seconds,
+    };
     *state = known;
     return;
   }
@@ -184,10 +250,24 @@ int cmicrohttp_descriptor(const cmicrohttp_server *server) {
   return info ? info->epoll_fd : -1;
 }
 
+int cmicrohttp_room(const cmicrohttp_server *server, int is_unix) {
+  int room = CMICROHTTP_CONNECTIONS_MAX - (int)cmicrohttp_connections(server);
+  int room_of_tcp = CMICROHTTP_TCP_MAX - count(server, NULL);
+  return is_unix || room < room_of_tcp ? room : room_of_tcp;
+}
+
 int cmicrohttp_add(cmicrohttp_server *server, int socket) {
-  // The address serves only a limit for each address, which is not used.
+  struct peer peer = peer_of(socket);
+  if (!peer.is_unix && !is_loopback(&peer) && count(server, &peer) >= CMICROHTTP_ADDRESS_MAX) {
+    close(socket);
+    return -1;
+  }
+  // libmicrohttpd's own limit for each address is not used.
   struct sockaddr address = {.sa_family = AF_UNSPEC};
-  return MHD_add_connection(server->daemon, socket, &address, sizeof address) == MHD_YES ? 0 : -1;
+  if (MHD_add_connection(server->daemon, socket, &address, sizeof address) != MHD_YES) return -1;
+  // Only now on_connection is called, which counts the connection.
+  MHD_run(server->daemon);
+  return 0;
 }
 
 void cmicrohttp_run(cmicrohttp_server *server) {
@@ -228,6 +308,11 @@ const char *cmicrohttp_target(const cmicrohttp_request *request) { return reques
 
 const char *cmicrohttp_header(const cmicrohttp_request *request, const char *name) {
   return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+int cmicrohttp_is_unix(const cmicrohttp_request *request) {
+  const struct connection *known = connection_of(request);
+  return known && known->peer.is_unix;
 }
 
 struct length {

@@ -17,6 +17,8 @@ struct Inbox: ~Copyable {
   private let recipients: CString
   private let rules: Rules
   private let tokens: BearerTokens
+  /// The machine's host name; empty: unknown.
+  private var machine = Text(capacity: 256)
   private var log = Log()
   /// When the last request came.
   var lastRequest = Clock.now()
@@ -40,6 +42,7 @@ struct Inbox: ~Copyable {
     recipients = CString(config.recipients.span)
     rules = config.courier.rules
     tokens = settings.tokens
+    machine.appendHostName()
   }
 
   deinit {}
@@ -64,6 +67,11 @@ struct Inbox: ~Copyable {
     }
     guard !isOfWebPage(request) else {
       return refuse(request, 403, "web-page", "web pages cannot send notifications")
+    }
+    guard isForMachine(request) else {
+      return refuse(
+        request, 403, "host",
+        "the header Host names another machine: use this machine's address, or set token-file")
     }
     guard isAuthorized(request) else {
       refuse(request, 401, "unauthorized", "send Authorization: Bearer TOKEN")
@@ -104,8 +112,19 @@ struct Inbox: ~Copyable {
   /// DNS. Another program does not, and is trusted.
   private func isOfWebPage(_ request: Request) -> Bool {
     guard request.header("Origin") == nil else { return true }
-    guard let relation = request.header("Sec-Fetch-Site") else { return false }
-    return !relation.equals("none")
+    if let relation = request.header("Sec-Fetch-Site"), !relation.equals("none") { return true }
+    guard let referer = request.header("Referer") else { return false }
+    return RequestOrigin.isForeign(referer: referer, host: request.header("Host"))
+  }
+
+  /// Whether the name to which the request goes is one of this machine, or does not matter.
+  ///
+  /// No web page uses a UNIX socket, and none knows a token.
+  private func isForMachine(_ request: Request) -> Bool {
+    guard tokens.isEmpty, !request.isOfUNIXSocket, let host = request.header("Host") else {
+      return true
+    }
+    return RequestOrigin.isOfMachine(host: host, machine: machine.bytes)
   }
 
   private func isAuthorized(_ request: Request) -> Bool {

@@ -24,6 +24,14 @@ struct Listeners: ~Copyable {
 
   subscript(index: Int) -> Int32 { descriptors[index] }
 
+  /// Whether a listener is a UNIX socket.
+  func isUNIX(_ index: Int) -> Bool {
+    var family: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    return getsockopt(descriptors[index], SOL_SOCKET, SO_DOMAIN, &family, &size) == 0
+      && family == AF_UNIX
+  }
+
   /// Listens on an address of `--listen`.
   ///
   /// - Parameter problem: on failure, what is wrong.

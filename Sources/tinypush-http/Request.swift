@@ -27,6 +27,9 @@ struct Request {
     return CString.span(value)
   }
 
+  /// Whether the request came over a UNIX socket.
+  var isOfUNIXSocket: Bool { cmicrohttp_is_unix(request) != 0 }
+
   /// Whether the headers leave no doubt where the body ends.
   var hasClearLength: Bool { cmicrohttp_has_clear_length(request) != 0 }
 

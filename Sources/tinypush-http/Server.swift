@@ -6,7 +6,8 @@ import TinyPushWebhooks
 
 /// The loop: accepts connections, and gives the requests to the inbox.
 struct Server: ~Copyable {
-  /// A connection without traffic is closed after this time, and each after the second one.
+  /// A connection without traffic, or without a whole head, is closed after this time, and each after
+  /// the second one.
   private static var idleSeconds: UInt32 { 10 }
   private static var lifetimeSeconds: UInt32 { 60 }
   /// The most bytes of all bodies at a time.
@@ -64,9 +65,8 @@ struct Server: ~Copyable {
         if rest == 0 { break }
         wait = Int32(clamping: rest)
       }
-      let isSignalled = sleep(wait, isFull: connections >= Int(CMICROHTTP_CONNECTIONS_MAX))
-      if isSignalled { break }
-      accept(atMost: Int(CMICROHTTP_CONNECTIONS_MAX) - connections)
+      if sleep(wait) { break }
+      accept()
       cmicrohttp_run(server)
     }
     inbox.pointee.logTotals()
@@ -74,13 +74,13 @@ struct Server: ~Copyable {
   }
 
   /// Waits for something to do; returns whether a signal asks for the end.
-  private mutating func sleep(_ timeoutMs: Int32, isFull: Bool) -> Bool {
+  private mutating func sleep(_ timeoutMs: Int32) -> Bool {
     polled[0] = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
     polled[1] = pollfd(fd: cmicrohttp_descriptor(server), events: Int16(POLLIN), revents: 0)
     for index in 0..<listeners.count {
       // poll ignores a negative descriptor: further connections wait at the socket.
       polled[2 + index] = pollfd(
-        fd: isFull ? -1 : listeners[index], events: Int16(POLLIN), revents: 0)
+        fd: hasRoom(index) ? listeners[index] : -1, events: Int16(POLLIN), revents: 0)
     }
     let count = nfds_t(2 + listeners.count)
     var span = polled.mutableSpan
@@ -88,15 +88,17 @@ struct Server: ~Copyable {
     return result > 0 && polled[0].revents != 0
   }
 
-  private mutating func accept(atMost count: Int) {
-    var rest = count
+  private func hasRoom(_ index: Int) -> Bool {
+    cmicrohttp_room(server, listeners.isUNIX(index) ? 1 : 0) > 0
+  }
+
+  private func accept() {
     for index in 0..<listeners.count where polled[2 + index].revents != 0 {
-      while rest > 0 {
+      while hasRoom(index) {
         var port: UInt16 = 0
         let socket = clinux_accept(listeners[index], &port)
         guard socket >= 0 else { break }
         _ = cmicrohttp_add(server, socket)
-        rest -= 1
       }
     }
   }

@@ -171,13 +171,7 @@ struct BridgeConfig: ~Copyable {
     }
     if login.clientID.count == 0 {
       login.clientID.append("tinypush-")
-      var name: InlineArray<65, CChar> = .init(repeating: 0)
-      var span = name.mutableSpan
-      span.withUnsafeMutableBufferPointer { room in
-        if gethostname(room.baseAddress!, 64) == 0 {
-          login.clientID.append(cString: UnsafePointer(room.baseAddress!))
-        }
-      }
+      login.clientID.appendHostName()
     }
     let clientID = login.clientID.bytes
     var isLevel = Self.isPlain(clientID)

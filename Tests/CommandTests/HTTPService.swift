@@ -10,9 +10,12 @@ struct HTTPService {
   ///   - settings: the lines of http.conf.
   ///   - build: the build of the program.
   ///   - isActivated: whether the program gets its socket as systemd passes it.
-  init(in box: Box, settings: String = "", build: String = Build.host, isActivated: Bool = false)
-    throws
-  {
+  ///   - address: another address to listen on.
+  ///   - prefix: the beginning of the command.
+  init(
+    in box: Box, settings: String = "", build: String = Build.host, isActivated: Bool = false,
+    address: String? = nil, prefix: [String] = []
+  ) throws {
     self.box = box
     socket = box.path + "/http.sock"
     let config = try box.write(
@@ -26,7 +29,7 @@ struct HTTPService {
     child = try box.start(
       isActivated
         ? ["systemd-socket-activate", "--listen=" + socket] + program
-        : program + ["--listen", socket])
+        : prefix + program + ["--listen", socket] + (address.map { ["--listen", $0] } ?? []))
     if isActivated {
       // A connection would start the program, and with it the time after which it ends.
       try child.line("Listening on", in: .errors)

@@ -193,6 +193,46 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ("Host: localhost", 202), ("Host: 127.0.0.1:1", 202), ("Host: [::1]", 202),
+    ("Host: evil.example", 403), ("Host: localhost.evil.example:8077", 403),
+    ("Referer: http://evil.example/", 403), ("Referer: http://127.0.0.1:PORT/page", 202),
+    ("Origin: null", 403), ("Sec-Fetch-Site: same-origin", 403), ("Sec-Fetch-Site: none", 202),
+  ])
+  func `a request with the marks of a web page of another site is refused`(
+    header: String, status: Int
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let port = try box.port().number
+    let service = try HTTPService(in: box, address: "127.0.0.1:\(port)")
+    let header = header.replacing("PORT", with: "\(port)")
+    let curl = [
+      "curl", "--silent", "--write-out", "\n%{http_code}", "--header", header, "--data", "x",
+      "http://127.0.0.1:\(port)/family",
+    ]
+    #expect(try box.run(curl).output.hasSuffix("\n\(status)"))
+    // No web page uses the UNIX socket.
+    if header.hasPrefix("Host") {
+      #expect(try service.request("/family", "--header", header, "--data", "x").status == 202)
+    }
+  }
+
+  @Test func `with a token a proxy may pass on its own name`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let file = try box.write("0123456789abcdef\n", to: "token")
+    let port = try box.port().number
+    _ = try HTTPService(
+      in: box, settings: "token-file = \(file)\n", address: "127.0.0.1:\(port)")
+    let curl = try box.run([
+      "curl", "--silent", "--write-out", "\n%{http_code}", "--header", "Host: push.example",
+      "--header", "Authorization: Bearer 0123456789abcdef", "--data", "x",
+      "http://127.0.0.1:\(port)/family",
+    ])
+    #expect(curl.output.hasSuffix("\n202"), "\(curl.output)")
+  }
+
   @Test func `nothing of a request gets into the log`() throws {
     let box = try Box()
     defer { box.end() }
@@ -284,6 +324,96 @@ import Testing
     #expect(try service.request("/family", "--data", "x").status == 202)
     try slow.line("answer")
     #expect(box.queued.count == 1)
+  }
+
+  @Test func `connections over TCP leave room for the UNIX socket`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let port = try box.port().number
+    let service = try HTTPService(in: box, address: "127.0.0.1:\(port)")
+    let holder = try box.start([
+      "python3", "-c",
+      """
+      import socket, sys, time
+      links = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(60)]
+      print("open", flush=True)
+      time.sleep(100)
+      """, "\(port)",
+    ])
+    try holder.line("open")
+    for _ in 1...5 {
+      #expect(try service.request("/family", "--data", "x").status == 202)
+    }
+    // The connections over TCP are still open: the service accepts no further one.
+    let late = try box.run([
+      "curl", "--silent", "--max-time", "1", "http://127.0.0.1:\(port)/health",
+    ])
+    #expect(late.status == 28)
+    holder.kill()
+  }
+
+  @Test func `one address cannot take the room of others`() throws {
+    try #require(geteuid() == 0, "needs root")
+    let box = try Box()
+    defer { box.end() }
+    let file = try box.write("0123456789abcdef\n", to: "token")
+    let service = try HTTPService(
+      in: box, settings: "token-file = \(file)\n", address: "10.1.2.3:8077",
+      prefix: [
+        "unshare", "--net", "sh", "-c",
+        """
+        ip link set lo up && ip address add 10.1.2.3/32 dev lo &&
+        ip address add 10.1.2.4/32 dev lo && exec "$@"
+        """, "sh",
+      ])
+    let client = try box.run([
+      "nsenter", "--net=/proc/\(service.child.id)/ns/net", "python3", "-c",
+      """
+      import socket
+      def connect(source):
+          return socket.create_connection(("10.1.2.3", 8077), 10, (source, 0))
+      def answer(link):
+          link.settimeout(10)
+          try:
+              link.sendall(b"GET /health HTTP/1.1\\r\\nHost: 10.1.2.3\\r\\n\\r\\n")
+              return link.recv(12).decode()[9:]
+          except OSError:
+              return ""
+      links = [connect("10.1.2.3") for _ in range(9)]
+      print([answer(link) for link in links])
+      print(answer(connect("10.1.2.4")))
+      """,
+    ])
+    let six = Array(repeating: "'204'", count: 6) + Array(repeating: "''", count: 3)
+    #expect(client.output == "[\(six.joined(separator: ", "))]\n204\n", "\(client.errors)")
+  }
+
+  @Test func `a head that comes slowly is not awaited for a minute`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let slow = try box.run([
+      "python3", "-c",
+      """
+      import socket, sys, time
+      link = socket.socket(socket.AF_UNIX)
+      link.connect(sys.argv[1])
+      link.settimeout(1)
+      sent = 0
+      for byte in b"GET /" + b"x" * 100:
+          try:
+              link.send(bytes([byte]))
+              sent += 1
+              if link.recv(1) == b"":
+                  break
+          except TimeoutError:
+              pass
+          except OSError:
+              break
+      print(sent)
+      """, service.socket,
+    ])
+    #expect(try #require(Int(slow.output.dropLast())) < 40)
   }
 
   @Test func `a request that SIGTERM cuts off is not answered and leaves nothing`() throws {

@@ -10,8 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most connections at a time. */
+/* The most connections at a time; those of them over TCP; and those of one address, or of one IPv6
+   network of 64 bits, except this machine's own addresses. So other machines leave room for each
+   other, and all of them leave room for the UNIX socket. */
 #define CMICROHTTP_CONNECTIONS_MAX 16
+#define CMICROHTTP_TCP_MAX 12
+#define CMICROHTTP_ADDRESS_MAX 6
 
 /* The negative results of a call. */
 enum {
@@ -25,7 +29,7 @@ typedef struct cmicrohttp_request cmicrohttp_request;
 typedef struct {
   size_t body_max;            /* the most bytes of a request's body */
   size_t bodies_max;          /* the most bytes of all bodies that are kept at a time */
-  unsigned idle_seconds;      /* a connection without traffic is closed after this time */
+  unsigned idle_seconds;      /* a connection without traffic, or without a whole head, is closed after this time */
   unsigned lifetime_seconds;  /* a connection is closed after this time, once what came is answered */
   void *user;                 /* passed to both functions */
   /* Called when a request's headers are there. An answer at this point is final: the body is read
@@ -45,8 +49,11 @@ void cmicrohttp_free(cmicrohttp_server *server);
 /* Returns a descriptor that becomes readable when cmicrohttp_run has something to do. */
 int cmicrohttp_descriptor(const cmicrohttp_server *server);
 
-/* Takes a connected non-blocking socket, which the server closes. The server must have fewer than
-   CMICROHTTP_CONNECTIONS_MAX connections. Returns 0, or -1 with the socket closed. */
+/* Returns how many connections the server can take now, over TCP or a UNIX socket. */
+int cmicrohttp_room(const cmicrohttp_server *server, int is_unix);
+
+/* Takes a connected non-blocking socket, for which there is room, and which the server closes: at
+   once if its address has too many. Returns 0, or -1 with the socket closed. */
 int cmicrohttp_add(cmicrohttp_server *server, int socket);
 
 /* Does what can be done without waiting. Call it when the descriptor is readable, and after
@@ -64,6 +71,9 @@ unsigned cmicrohttp_connections(const cmicrohttp_server *server);
 const char *cmicrohttp_method(const cmicrohttp_request *request);
 const char *cmicrohttp_target(const cmicrohttp_request *request);
 const char *cmicrohttp_header(const cmicrohttp_request *request, const char *name);
+
+/* Returns whether the request came over a UNIX socket. */
+int cmicrohttp_is_unix(const cmicrohttp_request *request);
 
 /* Returns whether the headers leave no doubt where the body ends (RFC 9112, section 6.3): at most one
    of Content-Length and Transfer-Encoding, once, and no name of a header ends with a space. If they

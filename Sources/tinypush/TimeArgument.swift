@@ -62,12 +62,12 @@ enum TimeArgument {
     time.tm_sec = fields[5]
     time.tm_isdst = -1
     var local = time
-    var seconds = timegm(&time)
+    var seconds = Int64(timegm(&time))
     // timegm turns a date that does not exist, such as February 30, into another date.
     guard time.tm_mon == fields[1] - 1, time.tm_mday == fields[2],
       time.tm_hour == fields[3], time.tm_min == fields[4], time.tm_sec == fields[5]
     else { return nil }
-    if let zoneSeconds { seconds -= zoneSeconds } else { seconds = mktime(&local) }
+    if let zoneSeconds { seconds -= Int64(zoneSeconds) } else { seconds = Int64(mktime(&local)) }
     return seconds < 0 ? nil : UInt64(seconds)
   }
 

@@ -171,13 +171,13 @@ enum SendCommand {
       composition.members.key(escaping: name)
       composition.members.append("true")
     case .badge, .priority:
-      guard Config.number(value) != nil else {
+      guard let number = Config.number(value) else {
         throw fail(flag, " must be a whole number, not ", value, arguments)
       }
       if flag == .badge {
-        composition.aps.member("badge", raw: value)
+        composition.aps.member("badge", number: number)
       } else {
-        composition.members.member("priority", raw: value)
+        composition.members.member("priority", number: number)
       }
     case .ttl, .againAfter, .wait:
       var seconds: UInt64? = 60

@@ -23,6 +23,8 @@ public enum BrokerProblem: Error, Equatable {
     case content(UInt8)
     case outOfTurn(UInt8)
     case tooManyOpen
+    case quality
+    case alias
   }
 
   /// The reason code that a DISCONNECT to the broker names; nil: nothing is sent.
@@ -31,10 +33,20 @@ public enum BrokerProblem: Error, Equatable {
     case .malformed(.packetBytes): 0x95
     case .malformed(.tooManyOpen): 0x93
     case .malformed(.outOfTurn): 0x82
+    case .malformed(.quality): 0x9B
+    case .malformed(.alias): 0x94
     case .malformed: 0x81
     case .silent: 0x8D
     case .notSubscribed, .lacksAcknowledgements: 0x00
     case .refused, .disconnected: nil
+    }
+  }
+
+  /// Whether the broker speaks another version of the protocol.
+  public var isOfVersion: Bool {
+    switch self {
+    case .refused(let code): (0x01...0x05).contains(code) || code == 0x84
+    default: false
     }
   }
 
@@ -79,6 +91,8 @@ public enum BrokerProblem: Error, Equatable {
       case .content(let kind): text.append("a malformed packet of kind ", kind)
       case .outOfTurn(let kind): text.append("a packet of kind ", kind, " out of turn")
       case .tooManyOpen: text.append("more messages at a time than were allowed")
+      case .quality: text.append("a message with QoS 2, for which no subscription asks")
+      case .alias: text.append("a topic alias, which was not offered")
       }
     case .silent: text.append("the broker did not answer in time")
     }
@@ -92,8 +106,7 @@ public enum BrokerProblem: Error, Equatable {
     case 0x82: words = "protocol error"
     case 0x83: words = "error of the broker's own"
     // A broker of MQTT 3.1.1 answers with a return code of its own.
-    case 0x01...0x05, 0x84:
-      words = "it does not speak MQTT 5: use a broker that does, such as Mosquitto 1.6 or later"
+    case 0x01...0x05, 0x84: words = "it does not speak this version of MQTT"
     case 0x85: words = "it does not accept the client ID: set client-id"
     case 0x86: words = "it does not accept the user name or the password: correct user and password"
     case 0x87:

@@ -1,6 +1,6 @@
 import TinyPush
 
-/// A session with an MQTT 5 broker, as one subscriber with acknowledgements of its own timing.
+/// A session with a broker of MQTT 5 or 3.1.1, as one subscriber with acknowledgements of its own timing.
 ///
 /// The session is pure: it touches no socket and no clock. The caller reads from its socket into
 /// ``makeRoom()``, calls ``next(at:)`` until there is no event left, writes ``output`` to its
@@ -43,6 +43,28 @@ public struct BrokerSession: ~Copyable {
     }
   }
 
+  /// The version of the protocol.
+  ///
+  /// 3.1.1 has no properties, and so neither a receive maximum nor reasons.
+  public enum Version: UInt8, Sendable {
+    case v3 = 4
+    case v5 = 5
+  }
+
+  /// What the broker does not offer (section 3.2.2.3).
+  public struct Lacks: OptionSet, Sendable {
+    /// A bit for each feature.
+    public let rawValue: UInt8
+
+    /// Creates a set of features.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Wildcards in topic filters.
+    public static let wildcards = Lacks(rawValue: 1)
+    /// Subscriptions that begin with `$share/`.
+    public static let sharedSubscriptions = Lacks(rawValue: 2)
+  }
+
   /// What a client shows when it connects.
   public struct Login: ~Copyable {
     /// The client identifier, 1 to 23 bytes for every broker (section 3.1.3.1).
@@ -83,7 +105,7 @@ public struct BrokerSession: ~Copyable {
   public struct Subscription {
     /// The number that ``subscribe(_:isState:at:)`` returned.
     public var packetID: UInt16
-    /// A reason code of SUBACK (section 3.9.3); 0x80 and more refuse.
+    /// A reason code of SUBACK (section 3.9.3): the QoS; 0x80 and more refuse.
     public var reason: UInt8
     /// Whether the broker has answered all subscriptions.
     public var isLast: Bool
@@ -117,6 +139,12 @@ public struct BrokerSession: ~Copyable {
 
   private let settings: Settings
   private var state = State.down
+  private var version = Version.v5
+  private var hasWill = false
+  /// What the broker of this connection does not offer.
+  public private(set) var lacks: Lacks = []
+  /// Whether bytes came since the time was last looked at.
+  private var hasHeard = false
   private var reader: PacketReader
   private var writer = PacketWriter(capacity: 16 * 1024)
   /// The packet identifiers of open messages, the oldest at ``openStart``.
@@ -159,33 +187,40 @@ public struct BrokerSession: ~Copyable {
   // MARK: - Connecting
 
   /// Asks the broker for the session, on a new connection.
-  public mutating func connect(_ login: borrowing Login, at now: Instant) {
+  public mutating func connect(
+    _ login: borrowing Login, _ version: Version = .v5, at now: Instant
+  ) {
     ended()
     state = .connecting
-    let hasWill = login.willTopic.count > 0
+    self.version = version
+    hasWill = login.willTopic.count > 0
     // Clean start is off: the broker keeps the session. A will has QoS 1 and is retained (section
     // 3.1.2.3).
     var flags: UInt8 = 0
     if login.user.count > 0 { flags |= 0x80 }
     if login.password.count > 0 { flags |= 0x40 }
+    // MQTT 3.1.1 has no time for a session: the broker keeps none, or one for ever.
+    if version == .v3, settings.sessionSeconds == 0 { flags |= 0x02 }
     if hasWill { flags |= 0x20 | 0x08 | 0x04 }
     writer.begin(.connect)
     writer.string(("MQTT" as StaticString).span)
-    writer.byte(5)
+    writer.byte(version.rawValue)
     writer.byte(flags)
     let seconds = settings.keepAlive.milliseconds / 1000
     // The broker waits for one and a half times this.
     writer.number16(UInt16(seconds < 65_535 ? seconds : 65_535))
-    writer.byte(5 + 3 + 5)
-    writer.byte(0x11)
-    writer.number32(settings.sessionSeconds)
-    writer.byte(0x21)
-    writer.number16(UInt16(settings.openMax))
-    writer.byte(0x27)
-    writer.number32(UInt32(settings.packetBytesMax))
+    if version == .v5 {
+      writer.byte(5 + 3 + 5)
+      writer.byte(0x11)
+      writer.number32(settings.sessionSeconds)
+      writer.byte(0x21)
+      writer.number16(UInt16(settings.openMax))
+      writer.byte(0x27)
+      writer.number32(UInt32(settings.packetBytesMax))
+    }
     writer.string(login.clientID.bytes)
     if hasWill {
-      writer.byte(0)
+      noProperties()
       writer.string(login.willTopic.bytes)
       writer.string(login.will.bytes)
     }
@@ -208,26 +243,34 @@ public struct BrokerSession: ~Copyable {
     settledCount = 0
     subscriptionsAsked = 0
     answerDue = nil
+    hasHeard = false
     isPublishedWritten = false
     keepAlive = settings.keepAlive
+    lacks = []
   }
 
   /// Says goodbye, and has the broker publish the will.
   public mutating func disconnect() {
-    guard state == .up, writer.hasRoom(2) else { return }
+    // In MQTT 3.1.1, only a connection that ends without goodbye publishes the will.
+    guard state == .up, writer.hasRoom(2), version == .v5 || !hasWill else { return }
     writer.begin(.disconnect)
     // Disconnect with the will (section 3.14.2.1): the fleet sees that this client is gone.
-    writer.byte(0x04)
+    if version == .v5 { writer.byte(0x04) }
     writer.end(.disconnect)
   }
 
   /// Says goodbye after a problem.
   public mutating func disconnect(after problem: BrokerProblem) {
-    guard state != .down, let reason = problem.answer, writer.hasRoom(2) else { return }
+    guard state != .down, version == .v5, let reason = problem.answer, writer.hasRoom(2) else {
+      return
+    }
     writer.begin(.disconnect)
     writer.byte(reason)
     writer.end(.disconnect)
   }
+
+  /// Writes that a packet has no properties.
+  private mutating func noProperties() { if version == .v5 { writer.byte(0) } }
 
   // MARK: - Asking
 
@@ -245,12 +288,14 @@ public struct BrokerSession: ~Copyable {
     let packetID = takePacketID()
     writer.begin(.subscribe, flags: 2)
     writer.number16(packetID)
-    writer.byte(0)
+    noProperties()
     writer.string(filter)
     // Maximum QoS 0 or 1, and retain handling 0 or 1 (section 3.8.3.1). A shared subscription has
     // no retained messages. State of this client's own does not come back: with Nagle's algorithm
     // in the broker, the acknowledgement of each message would wait behind it.
-    writer.byte(isState ? 0x04 : 0x11)
+    // MQTT 3.1.1 has only the QoS.
+    let options: UInt8 = isState ? 0x04 : 0x11
+    writer.byte(version == .v5 ? options : options & 0x03)
     writer.end(.subscribe)
     subscriptionsAsked += 1
     wrote(at: now)
@@ -263,7 +308,7 @@ public struct BrokerSession: ~Copyable {
     guard state == .up, writer.hasRoom(filter.count + 5) else { return false }
     writer.begin(.unsubscribe, flags: 2)
     writer.number16(takePacketID())
-    writer.byte(0)
+    noProperties()
     writer.string(filter)
     writer.end(.unsubscribe)
     wrote(at: now)
@@ -307,7 +352,7 @@ public struct BrokerSession: ~Copyable {
     writer.begin(.publish, flags: (isRepeated ? 8 : 0) | 2 | (isPublishedRetained ? 1 : 0))
     writer.string(published.looseSpan(publishedTopic))
     writer.number16(publishedID)
-    writer.byte(0)
+    noProperties()
     writer.raw(published.looseSpan(publishedPayload))
     writer.end(.publish)
     isPublishedWritten = true
@@ -340,7 +385,10 @@ public struct BrokerSession: ~Copyable {
   public mutating func makeRoom() -> UnsafeMutableBufferPointer<UInt8> { reader.makeRoom() }
 
   /// Takes the first `count` bytes of the room, which have been filled.
-  public mutating func take(_ count: Int) { reader.take(count) }
+  public mutating func take(_ count: Int) {
+    reader.take(count)
+    hasHeard = true
+  }
 
   /// The bytes of a range of the last message.
   @_lifetime(immortal)
@@ -373,6 +421,9 @@ public struct BrokerSession: ~Copyable {
   /// Sends a ping when it is due.
   private mutating func ping(at now: Instant) throws(BrokerProblem) {
     guard state != .down else { return }
+    // A broker that sends bytes is not silent: on a slow link an answer waits behind messages.
+    if hasHeard, answerDue != nil { answerDue = now + settings.answerTime }
+    hasHeard = false
     if let answerDue, now >= answerDue { throw .silent }
     guard state == .up, now >= lastWritten + keepAlive else { return }
     // The broker has taken no bytes for as long as the keep alive.
@@ -420,6 +471,8 @@ public struct BrokerSession: ~Copyable {
     case (.up, .unsubscribeAnswer): return nil
     case (.up, .pingAnswer):
       if subscriptionsAsked == 0 { answerDue = nil }
+      // The answer to a subscription may still be missing.
+      hasHeard = false
       return nil
     default: throw .malformed(.outOfTurn(packet.kind))
     }
@@ -430,8 +483,14 @@ public struct BrokerSession: ~Copyable {
   ) throws(BrokerProblem) -> Event {
     let hasSession = try fields.byte(reader) & 1 != 0
     let reason = try fields.byte(reader)
+    guard version == .v5 else {
+      guard reason == 0 else { throw .refused(Self.reason(ofReturnCode: reason)) }
+      sessionSeconds = .max
+      return connected(hasSession, at: now)
+    }
     guard reason == 0 else { throw .refused(reason) }
     var keepAliveSeconds: UInt32?
+    var lacks: Lacks = []
     var hasAcknowledgements = true
     var sessionSeconds = settings.sessionSeconds
     try fields.properties(reader) { identifier, value in
@@ -439,10 +498,13 @@ public struct BrokerSession: ~Copyable {
       case 0x11: sessionSeconds = value
       case 0x13: keepAliveSeconds = value
       case 0x24: hasAcknowledgements = value > 0
+      case 0x28: if value == 0 { lacks.insert(.wildcards) }
+      case 0x2A: if value == 0 { lacks.insert(.sharedSubscriptions) }
       default: break
       }
     }
     guard hasAcknowledgements else { throw .lacksAcknowledgements }
+    self.lacks = lacks
     self.sessionSeconds = sessionSeconds
     // The broker's own value holds (section 3.2.2.3.14); 0 turns the keep alive off, and our own
     // pings do no harm.
@@ -450,6 +512,22 @@ public struct BrokerSession: ~Copyable {
       let served = Duration.seconds(UInt64(keepAliveSeconds))
       if served < keepAlive { keepAlive = served }
     }
+    return connected(hasSession, at: now)
+  }
+
+  /// The reason code of a return code of MQTT 3.1.1 (its section 3.2.2.3).
+  private static func reason(ofReturnCode code: UInt8) -> UInt8 {
+    switch code {
+    case 1: 0x84
+    case 2: 0x85
+    case 3: 0x88
+    case 4: 0x86
+    case 5: 0x87
+    default: code
+    }
+  }
+
+  private mutating func connected(_ hasSession: Bool, at now: Instant) -> Event {
     state = .up
     answerDue = nil
     writePublished(isRepeated: hasSession, at: now)
@@ -460,7 +538,7 @@ public struct BrokerSession: ~Copyable {
     _ fields: inout FieldReader
   ) throws(BrokerProblem) -> Event {
     let packetID = try fields.number16(reader)
-    try fields.properties(reader) { _, _ in }
+    if version == .v5 { try fields.properties(reader) { _, _ in } }
     // Each question has one topic filter, and so one reason code.
     let reason = try fields.byte(reader)
     guard subscriptionsAsked > 0 else { throw .malformed(.outOfTurn(fields.kind)) }
@@ -476,7 +554,8 @@ public struct BrokerSession: ~Copyable {
     let topic = try fields.string(reader)
     let quality = packet.flags >> 1 & 3
     // No subscription asks for QoS 2, and no topic alias was offered.
-    guard quality < 2, !topic.isEmpty else { throw .malformed(.content(packet.kind)) }
+    guard quality < 2 else { throw .malformed(.quality) }
+    guard !topic.isEmpty else { throw .malformed(.alias) }
     var packetID: UInt16?
     if quality == 1 {
       let number = try fields.number16(reader)
@@ -486,7 +565,7 @@ public struct BrokerSession: ~Copyable {
       openCount += 1
       packetID = number
     }
-    try fields.properties(reader) { _, _ in }
+    if version == .v5 { try fields.properties(reader) { _, _ in } }
     return Message(
       topic: topic, payload: fields.rest(), packetID: packetID, isRepeated: packet.flags & 8 != 0,
       isRetained: packet.flags & 1 != 0)

@@ -36,6 +36,16 @@ struct FleetListing: ~Copyable {
 
   /// Lists the boxes; returns the exit status.
   mutating func run(_ config: borrowing BridgeConfig) -> ExitStatus {
+    var isOfVersion = true
+    let status = run(config, .v5, &isOfVersion)
+    return isOfVersion ? status : run(config, .v3, &isOfVersion)
+  }
+
+  /// - Parameter isOfVersion: set to whether the broker may speak this version.
+  /// - Returns: the exit status.
+  private mutating func run(
+    _ config: borrowing BridgeConfig, _ version: BrokerSession.Version, _ isOfVersion: inout Bool
+  ) -> ExitStatus {
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
     guard connection.connect(epoll: epoll, config: config.tls) else {
@@ -51,12 +61,14 @@ struct FleetListing: ~Copyable {
     login.clientID.append("tinypush-", number)
     login.user.append(config.login.user)
     login.password.append(config.login.password)
-    session.connect(login, at: Clock.now())
+    problem.clear()
+    session.connect(login, version, at: Clock.now())
     do throws(BrokerProblem) {
       try listen(epoll, config)
     } catch {
       problem.clear()
       error.append(to: &problem)
+      isOfVersion = !error.isOfVersion
     }
     session.disconnect()
     send()

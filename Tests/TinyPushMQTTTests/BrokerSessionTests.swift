@@ -26,6 +26,18 @@ private final class Rig {
     return try heard(answer)
   }
 
+  /// Connects with MQTT 3.1.1; returns the CONNECT packet and the events.
+  func connectOld(answer: String = "20 02 00 00", will: Bool = false) throws -> (String, [String]) {
+    var login = BrokerSession.Login()
+    login.clientID.append("box")
+    if will {
+      login.willTopic.append("t")
+      login.will.append("w")
+    }
+    session.connect(login, .v3, at: now)
+    return (written(), try heard(answer))
+  }
+
   var mayPublish: Bool { session.mayPublish }
   var openCount: Int { session.openCount }
   var wakeAt: Instant? { session.wakeAt }
@@ -58,7 +70,7 @@ private final class Rig {
       rest = rest.dropFirst(part.count)
       let room = session.makeRoom()
       for (index, byte) in part.enumerated() { room[index] = byte }
-      session.take(part.count)
+      if part.count > 0 { session.take(part.count) }
       while let event = try session.next(at: now) { events.append(words(event)) }
     } while !rest.isEmpty
     return events
@@ -96,6 +108,66 @@ private func publish(_ packetID: UInt8, flags: String = "2") -> String {
     "10 2a 0004 4d515454 05 ec 0078 0d 11ffffffff 210100 2700100000 0003 626f78 00 0001 74 0001 77 0001 75 0001 70"
   let output = session.output.array
   #expect(output == [UInt8](hex: expected))
+}
+
+@Test func `a session with MQTT 3.1.1 has no properties`() throws {
+  let rig = Rig()
+  let (packet, events) = try rig.connectOld(answer: "20 02 01 00")
+  #expect(packet == "100f" + "00044d515454" + "04" + "00" + "0078" + "0003626f78")
+  #expect(events == ["resumed"])
+  #expect(rig.session.sessionSeconds == .max)
+  #expect(rig.subscribe("a", isState: false) == 1)
+  #expect(rig.written() == "8206" + "0001" + "000161" + "01")
+  #expect(try rig.heard("90 03 0001 01") == ["subscribed 1 1 last"])
+  #expect(try rig.heard("32 06 0001 61 0007 78") == ["a=x 7"])
+  rig.session.acknowledge(1, at: rig.now)
+  #expect(rig.written() == "40020007")
+  #expect(rig.publish("t", "on"))
+  #expect(rig.written() == "3307" + "000174" + "0002" + "6f6e")
+  #expect(try rig.heard("40 02 0002") == ["published 0"])
+  let hasRoom = rig.session.unsubscribe(Array("a".utf8).span, at: rig.now)
+  #expect(hasRoom)
+  #expect(rig.written() == "a205" + "0003" + "000161")
+  rig.session.disconnect()
+  #expect(rig.written() == "e000")
+}
+
+@Test func `a goodbye of MQTT 3.1.1 would take back the will, and is not said`() throws {
+  let rig = Rig()
+  let (packet, _) = try rig.connectOld(will: true)
+  #expect(packet == "1015" + "00044d515454" + "04" + "2c" + "0078" + "0003626f78" + "000174000177")
+  rig.session.disconnect()
+  #expect(rig.written() == "")
+}
+
+@Test(arguments: [(1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87)])
+func `a return code of MQTT 3.1.1 has the words of its reason`(code: UInt8, reason: UInt8) {
+  let rig = Rig()
+  #expect(throws: BrokerProblem.refused(reason)) { try rig.connectOld(answer: "20 02 00 0\(code)") }
+  #expect(BrokerProblem.refused(reason).isOfVersion == (code == 1))
+}
+
+@Test func `what the broker does not offer is known`() throws {
+  let rig = Rig()
+  _ = try rig.connect(answer: "20 07 00 00 04 28 00 2a 00")
+  #expect(rig.session.lacks == [.wildcards, .sharedSubscriptions])
+  rig.session.ended()
+  _ = try rig.connect(answer: "20 05 00 00 02 2a 01")
+  #expect(rig.session.lacks == [])
+}
+
+@Test func `a broker that sends bytes is not silent`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  _ = rig.subscribe("a", isState: false)
+  // A large message comes slowly, before the answer to the subscription.
+  let message = [UInt8](hex: publish(1)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+  for byte in message {
+    rig.now = rig.now + .seconds(20)
+    _ = try rig.heard(byte)
+  }
+  rig.now = rig.now + .seconds(31)
+  #expect(throws: BrokerProblem.silent) { try rig.heard("") }
 }
 
 @Test(arguments: [1, 2, 3, Int.max])
@@ -239,7 +311,7 @@ func `a broker that refuses or breaks the protocol is reported`(hex: String, pro
 }
 
 @Test(arguments: [
-  (BrokerProblem.refused(1), "it does not speak MQTT 5"), (.refused(0x84), "Mosquitto 1.6"),
+  (BrokerProblem.refused(1), "it does not speak this version"), (.refused(0x84), "this version"),
   (.disconnected(0x8E), "another client uses the same client ID: set client-id"),
   (.disconnected(0x9A), "remove fleet"), (.refused(0xC0), "reason code 192"),
 ])
@@ -249,14 +321,16 @@ func `a problem is explained`(problem: BrokerProblem, words: String) {
   #expect(text.bytes.string.contains(words))
 }
 
-@Test(arguments: [
-  "34 07 0001 61 0001 00 78", "32 05 0000 0001 00", "32 06 0001 61 0000 00",
-  "32 07 0009 61 0001 00 78", "32 09 0001 61 0001 02 7f00 78",
-])
-func `a malformed message ends the connection`(hex: String) throws {
+@Test(
+  arguments: [
+    ("34 07 0001 61 0001 00 78", .quality), ("32 05 0000 0001 00", .alias),
+    ("32 06 0001 61 0000 00", .content(3)), ("32 07 0009 61 0001 00 78", .content(3)),
+    ("32 09 0001 61 0001 02 7f00 78", .content(3)),
+  ] as [(String, BrokerProblem.Fault)])
+func `a malformed message ends the connection`(hex: String, fault: BrokerProblem.Fault) throws {
   let rig = Rig()
   _ = try rig.connect()
-  #expect(throws: BrokerProblem.malformed(.content(3))) { try rig.heard(hex) }
+  #expect(throws: BrokerProblem.malformed(fault)) { try rig.heard(hex) }
 }
 
 /// Noise must end in a problem or in nothing, and never in a crash.

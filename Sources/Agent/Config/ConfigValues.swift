@@ -158,7 +158,7 @@ extension Config {
       throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
     }
     guard number * scale >= least else {
-      throw .value(least == 100 ? "at least 100ms" : "at least 1s")
+      throw .value(least == 100 ? "at least 100ms" : least == 1000 ? "at least 1s" : "at least 1m")
     }
     return .milliseconds(number * scale)
   }

@@ -370,6 +370,12 @@ public struct TLSConnection: ~Copyable {
     _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, events)
   }
 
+  /// Tells the peer that nothing follows; what it still sends can be read.
+  package func endSending() {
+    if let session, phase == .up { cmbed_close_notify(session) }
+    shutdown(descriptor, Int32(SHUT_WR))
+  }
+
   /// Closes the connection.
   ///
   /// - Parameter closeNotify: whether to send a close_notify alert.

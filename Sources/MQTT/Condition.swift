@@ -2,27 +2,76 @@ import TinyPush
 
 /// A condition of a rule, such as `payload.water_leak = true` or `payload.temperature > 30`.
 ///
-/// An expression, one of `=`, `!=`, `<`, `<=`, `>` and `>=`, and a value, in quotes or not. Two
-/// numbers are compared as numbers. Other values are equal or not; they are never less or greater.
-/// A missing value meets `!=` only.
+/// An expression, one of `=`, `!=`, `<`, `<=`, `>`, `>=` and `contains`, and a value: a text, in
+/// quotes or not, or an expression that begins with `payload.` or `topic.`. Two numbers are compared
+/// as numbers. Other values are equal or not; they are never less or greater. A missing value meets
+/// `!=` only. Of several values (`payload.*.battery`), one is enough. `or` stands between conditions
+/// of which one is enough.
 enum Condition {
   private enum Comparison {
-    case equal, different, less, lessOrEqual, greater, greaterOrEqual
+    case equal, different, less, lessOrEqual, greater, greaterOrEqual, contains
+  }
+
+  private struct Term {
+    var expression: Range<Int>
+    var comparison: Comparison
+    var value: Range<Int>
+    /// Whether the value is an expression, too.
+    var isExpression: Bool
   }
 
   /// Whether a text is a condition.
-  static func isValid(_ text: Span<UInt8>) -> Bool { parse(text) != nil }
+  static func isValid(_ text: Span<UInt8>) -> Bool {
+    var start = 0
+    while let end = nextTerm(text, from: start) {
+      guard parse(text, start..<end.term) != nil else { return false }
+      start = end.next
+    }
+    return true
+  }
 
   /// Whether a message meets a valid condition.
   ///
-  /// - Parameter scratch: room for a value, cleared here.
+  /// - Parameter scratch: room for values, cleared here.
   static func holds(_ text: Span<UInt8>, for message: MessageText, _ scratch: inout Text) -> Bool {
-    guard let (expression, comparison, value) = parse(text) else { return false }
+    var start = 0
+    while let end = nextTerm(text, from: start) {
+      if let term = parse(text, start..<end.term), holds(term, text, message, &scratch) {
+        return true
+      }
+      start = end.next
+    }
+    return false
+  }
+
+  private static func holds(
+    _ term: Term, _ text: Span<UInt8>, _ message: MessageText, _ scratch: inout Text
+  ) -> Bool {
     scratch.clear()
-    let isThere = Template.append(
-      expression: text.extracting(expression), of: message, to: &scratch)
-    guard isThere else { return comparison == .different }
-    let (left, right) = (scratch.bytes, text.extracting(value))
+    if term.isExpression {
+      let isThere = Template.append(
+        expression: text.extracting(term.value), of: message, to: &scratch)
+      guard isThere else { return false }
+    } else {
+      scratch.append(bytes: text.extracting(term.value))
+    }
+    let right = scratch.count
+    var (isThere, holds) = (false, false)
+    Template.forEach(expression: text.extracting(term.expression), of: message, to: &scratch) {
+      (values: borrowing Text) in
+      isThere = true
+      holds = Self.holds(
+        term.comparison, values.bytes.extracting(right..<values.count),
+        values.bytes.extracting(0..<right))
+      return holds
+    }
+    return isThere ? holds : term.comparison == .different
+  }
+
+  private static func holds(
+    _ comparison: Comparison, _ left: Span<UInt8>, _ right: Span<UInt8>
+  ) -> Bool {
+    if comparison == .contains { return left.contains(right) }
     if let left = number(left), let right = number(right) {
       return switch comparison {
       case .equal: left == right
@@ -31,45 +80,75 @@ enum Condition {
       case .lessOrEqual: left <= right
       case .greater: left > right
       case .greaterOrEqual: left >= right
+      case .contains: false
       }
     }
     return switch comparison {
     case .equal: left.equals(right)
     case .different: !left.equals(right)
-    case .less, .lessOrEqual, .greater, .greaterOrEqual: false
+    default: false
     }
   }
 
-  private static func parse(
-    _ text: Span<UInt8>
-  ) -> (expression: Range<Int>, comparison: Comparison, value: Range<Int>)? {
-    for index in text.indices {
+  /// Returns where the condition that begins at an index ends, and where the next one begins; nil
+  /// behind the last one.
+  private static func nextTerm(
+    _ text: Span<UInt8>, from start: Int
+  ) -> (term: Int, next: Int)? {
+    guard start <= text.count else { return nil }
+    var isQuoted = false
+    for index in start..<text.count {
+      if text[index] == .quote { isQuoted.toggle() }
+      if !isQuoted, text.isWord("or", at: index) { return (index, index + 2) }
+    }
+    return (text.count, text.count + 1)
+  }
+
+  private static func parse(_ text: Span<UInt8>, _ range: Range<Int>) -> Term? {
+    for index in range {
       let byte = text[index]
-      let isPair = index + 1 < text.count && text[index + 1] == .equals
+      let isPair = index + 1 < range.upperBound && text[index + 1] == .equals
       let comparison: Comparison
+      var length = isPair ? 2 : 1
       switch byte {
-      case .equals: comparison = .equal
+      case .equals: (comparison, length) = (.equal, 1)
       case UInt8(ascii: "!"):
         guard isPair else { return nil }
         comparison = .different
       case UInt8(ascii: "<"): comparison = isPair ? .lessOrEqual : .less
       case UInt8(ascii: ">"): comparison = isPair ? .greaterOrEqual : .greater
-      default: continue
+      default:
+        guard text.isWord("contains", at: index) else { continue }
+        (comparison, length) = (.contains, 8)
       }
-      let end = index + (isPair ? 2 : 1)
-      let expression = text.trimmed(0..<index)
-      var value = text.trimmed(end..<text.count)
+      let expression = text.trimmed(range.lowerBound..<index)
+      guard Template.isExpression(text.extracting(expression)) else { return nil }
+      var value = text.trimmed(index + length..<range.upperBound)
       if value.count >= 2, text[value.lowerBound] == .quote, text[value.upperBound - 1] == .quote {
         value = value.lowerBound + 1..<value.upperBound - 1
+        return Term(
+          expression: expression, comparison: comparison, value: value, isExpression: false)
       }
-      guard Template.isExpression(text.extracting(expression)) else { return nil }
-      return (expression, comparison, value)
+      let word = text.extracting(value)
+      // This is most likely a second condition behind `and`.
+      for place in word.indices {
+        switch word[place] {
+        case .equals, UInt8(ascii: "<"), UInt8(ascii: ">"): return nil
+        default: break
+        }
+      }
+      let isExpression =
+        word.begins(with: ("payload." as StaticString).span)
+        || word.begins(with: ("topic." as StaticString).span)
+      guard !isExpression || Template.isExpression(word) else { return nil }
+      return Term(
+        expression: expression, comparison: comparison, value: value, isExpression: isExpression)
     }
     return nil
   }
 
   /// The value of a number, such as `-21.5` or `2e-3`; nil: the text is not a number.
-  private static func number(_ text: Span<UInt8>) -> Double? {
+  static func number(_ text: Span<UInt8>) -> Double? {
     var index = text.count > 0 && text[0] == .hyphen ? 1 : 0
     guard let whole = digits(text, &index) else { return nil }
     var (value, power) = (whole.value, whole.dropped)
@@ -113,5 +192,22 @@ enum Condition {
       index += 1
     }
     return index > start ? (value, dropped) : nil
+  }
+}
+
+extension Span<UInt8> {
+  /// Whether a word with spaces around it is at an index.
+  fileprivate func isWord(_ word: StaticString, at index: Int) -> Bool {
+    let end = index + word.utf8CodeUnitCount
+    return index > 0 && self[index - 1] == .space && end < count && self[end] == .space
+      && extracting(index..<end).equals(word)
+  }
+
+  /// Whether another text is within this one.
+  fileprivate func contains(_ other: Span<UInt8>) -> Bool {
+    guard other.count <= count else { return false }
+    for start in 0...count - other.count
+    where extracting(start..<start + other.count).equals(other) { return true }
+    return false
   }
 }

@@ -9,17 +9,18 @@ struct MessageKey: BitwiseCopyable {
   private let high: UInt64
   private let low: UInt64
 
-  /// Creates the key of a message.
-  init(topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16) {
+  /// Creates the key of a message, or of one of several notifications of it.
+  init(_ message: MessageText, packetID: UInt16, part: Int) {
     var hash = Hash()
-    hash.add(topic)
+    hash.add(message.topic)
     hash.add(UInt8(0))
-    hash.add(payload)
+    hash.add(message.payload)
     hash.add(UInt64(packetID))
+    if part > 0 { hash.add(UInt64(part)) }
     high = hash.value
     var content = ContentHash()
-    content.add(payload)
-    content.add(topic)
+    content.add(message.payload)
+    content.add(message.topic)
     low = content.value &* 31 &+ UInt64(packetID)
   }
 

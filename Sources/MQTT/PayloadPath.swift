@@ -15,28 +15,69 @@ public enum PayloadPath {
     }
   }
 
-  /// Returns where the value at a path stands: member names and element numbers (from 0) with a dot
-  /// between each two.
+  /// Returns where the first value at a path stands.
+  ///
+  /// A path has member names and element numbers (from 0) with a dot between each two. `*` stands for
+  /// each member or element.
   ///
   /// - Parameter text: one JSON value.
   public static func find(_ path: Span<UInt8>, in text: Span<UInt8>) -> Range<Int>? {
+    var found: Range<Int>?
+    forEach(path, in: text) { value in
+      found = value
+      return true
+    }
+    return found
+  }
+
+  /// Calls `body` with where each value at a path stands, until it returns true.
+  static func forEach(
+    _ path: Span<UInt8>, in text: Span<UInt8>, _ body: (Range<Int>) -> Bool
+  ) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       try scanner.begin(text)
-      var start = 0
-      while start <= path.count {
-        var end = start
-        while end < path.count, path[end] != .dot { end += 1 }
-        guard try enter(path.extracting(start..<end), text, &scanner) else { return nil }
-        start = end + 1
-      }
+      _ = try visit(path, from: 0, text, &scanner, body)
+    } catch {}
+  }
+
+  /// Visits the value at the scanner's place by the rest of a path; whether `body` returned true.
+  private static func visit(
+    _ path: Span<UInt8>, from start: Int, _ text: Span<UInt8>, _ scanner: inout JSONScanner,
+    _ body: (Range<Int>) -> Bool
+  ) throws(JSONProblem) -> Bool {
+    guard start <= path.count else {
       _ = try scanner.peek(text)
       let first = scanner.index
       try scanner.skipValue(text)
-      return first..<scanner.index
-    } catch {
-      return nil
+      return body(first..<scanner.index)
     }
+    var end = start
+    while end < path.count, path[end] != .dot { end += 1 }
+    let name = path.extracting(start..<end)
+    guard name.equals("*") else {
+      guard try enter(name, text, &scanner) else { return false }
+      return try visit(path, from: end + 1, text, &scanner, body)
+    }
+    switch try scanner.peek(text) {
+    case .openBrace:
+      guard try scanner.openObject(text) else { return false }
+      repeat {
+        _ = try scanner.key(text)
+        var copy = scanner
+        if try visit(path, from: end + 1, text, &copy, body) { return true }
+        try scanner.skipValue(text)
+      } while try scanner.nextMember(text)
+    case .openBracket:
+      guard try scanner.openArray(text) else { return false }
+      repeat {
+        var copy = scanner
+        if try visit(path, from: end + 1, text, &copy, body) { return true }
+        try scanner.skipValue(text)
+      } while try scanner.nextElement(text)
+    default: break
+    }
+    return false
   }
 
   /// Moves the scanner from a value to the member or element of this name; whether there is such a

@@ -3,12 +3,12 @@ import TinyPush
 /// The keys of a rule.
 public enum RuleKey: UInt8, BitwiseCopyable {
   case when, to, token, title, subtitle, alert, sound, badge, level, data
-  case collapseID, priority, ttl, againAfter, urgent, topic, pushType
+  case collapseID, priority, ttl, againAfter, urgent, topic, pushType, retained, goOn
 
   static var names: WordList {
     """
     when to token title subtitle alert sound badge level data collapse-id priority ttl again-after \
-    urgent topic push-type
+    urgent topic push-type retained continue
     """
   }
 
@@ -31,7 +31,7 @@ public enum RuleKey: UInt8, BitwiseCopyable {
   /// Whether the value is a number of seconds, a number or a word, and no template.
   var isFixed: Bool {
     switch self {
-    case .priority, .ttl, .againAfter, .urgent, .level, .pushType: true
+    case .priority, .ttl, .againAfter, .urgent, .level, .pushType, .retained, .goOn: true
     default: false
     }
   }

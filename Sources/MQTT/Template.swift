@@ -3,8 +3,9 @@ import TinyPush
 /// A text with expressions in braces, such as `{topic.2}: {payload.state}`.
 ///
 /// `{topic}` is the topic, `{topic.2}` its second level, `{payload}` the payload, and
-/// `{payload.a.0.b}` a value in a JSON payload. `{{` and `}}` are braces. An expression without a
-/// value stands for nothing.
+/// `{payload.a.0.b}` a value in a JSON payload. `{payload.t:.1f}` rounds a number, and
+/// `{payload.contact:true=closed,false=open}` has words for values. `{{` and `}}` are braces. An
+/// expression without a value stands for nothing.
 enum Template {
   /// A mistake in a template or an expression.
   enum Problem: Error {
@@ -28,7 +29,10 @@ enum Template {
       let start = index
       while index < template.count, template[index] != .closeBrace { index += 1 }
       guard index < template.count else { throw .unclosed }
-      guard isExpression(template.extracting(start..<index)) else { throw .unknown }
+      let expression = template.extracting(start..<index)
+      guard isExpression(expression.extracting(0..<formatStart(of: expression))) else {
+        throw .unknown
+      }
       index += 1
     }
   }
@@ -60,7 +64,7 @@ enum Template {
       text.append(bytes: template.extracting(plain..<index - 1))
       let start = index
       while index < template.count, template[index] != .closeBrace { index += 1 }
-      _ = append(expression: template.extracting(start..<index), of: message, to: &text)
+      append(formatted: template.extracting(start..<index), of: message, to: &text)
       index += 1
       plain = index < template.count ? index : template.count
     }
@@ -91,14 +95,103 @@ enum Template {
     guard message.isJSON, let rest = rest(of: expression, behind: "payload."),
       let value = PayloadPath.find(expression.extracting(rest), in: message.payload)
     else { return false }
-    if message.payload[value.lowerBound] == .quote {
-      let string = message.payload.extracting(value.lowerBound + 1..<value.upperBound - 1)
+    append(value, of: message.payload, to: &text)
+    return true
+  }
+
+  /// Appends each value of an expression to a text, and takes it off again after `body`, until that
+  /// returns true.
+  static func forEach(
+    expression: Span<UInt8>, of message: MessageText, to text: inout Text,
+    _ body: (borrowing Text) -> Bool
+  ) {
+    let start = text.count
+    guard message.isJSON, let rest = rest(of: expression, behind: "payload.") else {
+      if append(expression: expression, of: message, to: &text) { _ = body(text) }
+      return text.truncate(to: start)
+    }
+    PayloadPath.forEach(expression.extracting(rest), in: message.payload) { value in
+      append(value, of: message.payload, to: &text)
+      defer { text.truncate(to: start) }
+      return body(text)
+    }
+  }
+
+  private static func append(_ value: Range<Int>, of payload: Span<UInt8>, to text: inout Text) {
+    if payload[value.lowerBound] == .quote {
+      let string = payload.extracting(value.lowerBound + 1..<value.upperBound - 1)
       var reader = JSONStringReader()
       while let byte = reader.next(in: string) { text.append(byte: byte) }
     } else {
-      text.append(bytes: message.payload.extracting(value))
+      text.append(bytes: payload.extracting(value))
     }
-    return true
+  }
+
+  // MARK: - Formats
+
+  /// Where the format of an expression begins, with its colon; the end: there is none.
+  ///
+  /// A colon may be in the name of a member.
+  private static func formatStart(of expression: Span<UInt8>) -> Int {
+    for index in expression.indices where expression[index] == .colon {
+      let format = expression.extracting(index + 1..<expression.count)
+      if places(format) != nil || areWords(format) { return index }
+    }
+    return expression.count
+  }
+
+  /// The number of decimal places of a format such as `.1f`.
+  private static func places(_ format: Span<UInt8>) -> Int? {
+    guard format.count == 3, format[0] == .dot, format[1].isDigit, format[2] == UInt8(ascii: "f")
+    else { return nil }
+    return Int(format[1].digitValue)
+  }
+
+  /// Whether a format has words for values: `true=closed,false=open`.
+  private static func areWords(_ format: Span<UInt8>) -> Bool {
+    var hasEquals = false
+    for index in format.indices {
+      if format[index] == .equals { hasEquals = true }
+      guard format[index] == .comma else { continue }
+      guard hasEquals else { return false }
+      hasEquals = false
+    }
+    return hasEquals
+  }
+
+  /// Appends the value of an expression with a format behind it.
+  private static func append(
+    formatted expression: Span<UInt8>, of message: MessageText, to text: inout Text
+  ) {
+    let colon = formatStart(of: expression)
+    let start = text.count
+    _ = append(expression: expression.extracting(0..<colon), of: message, to: &text)
+    guard colon < expression.count, !text.isCut else { return }
+    let format = expression.extracting(colon + 1..<expression.count)
+    let value = text.looseBytes.extracting(start..<text.count)
+    if let places = places(format) {
+      guard let number = Condition.number(value), let rounded = Rounded(number, places) else {
+        return
+      }
+      text.truncate(to: start)
+      text.append(rounded)
+    } else if let word = word(for: value, in: format) {
+      text.truncate(to: start)
+      text.append(bytes: format.extracting(word))
+    }
+  }
+
+  private static func word(for value: Span<UInt8>, in format: Span<UInt8>) -> Range<Int>? {
+    var (start, equals) = (0, -1)
+    for index in 0...format.count {
+      if index < format.count, format[index] == .equals, equals < start { equals = index }
+      guard index == format.count || format[index] == .comma else { continue }
+      if equals >= start, format.extracting(start..<equals).equals(value) {
+        return equals + 1..<index
+      }
+      start = index + 1
+    }
+    return nil
   }
 
   private static func rest(of text: Span<UInt8>, behind prefix: StaticString) -> Range<Int>? {
@@ -130,5 +223,38 @@ struct MessageText: ~Escapable {
     self.topic = topic
     self.payload = payload
     isJSON = PayloadPath.isJSON(payload)
+  }
+}
+
+/// A number with decimal places, rounded half away from zero.
+private struct Rounded {
+  let isNegative: Bool
+  /// The digits before and behind the point.
+  let digits: UInt64
+  /// 10 to the power of the number of places.
+  let scale: UInt64
+
+  /// Rounds a number; nil: a Double has no such decimal places.
+  init?(_ number: Double, _ places: Int) {
+    var scale: UInt64 = 1
+    for _ in 0..<places { scale *= 10 }
+    let scaled = abs(number) * Double(scale) + 0.5
+    guard scaled < 9_007_199_254_740_992 else { return nil }
+    digits = UInt64(scaled)
+    isNegative = number < 0 && digits > 0
+    self.scale = scale
+  }
+}
+
+extension Text {
+  fileprivate mutating func append(_ number: Rounded) {
+    if number.isNegative { append("-") }
+    append(number.digits / number.scale)
+    if number.scale > 1 { append(".") }
+    var rest = number.scale / 10
+    while rest > 0 {
+      append(byte: UInt8(ascii: "0") + UInt8(number.digits / rest % 10))
+      rest /= 10
+    }
   }
 }

@@ -3,8 +3,9 @@ import TinyPush
 /// The rules that make notifications of messages: for each a topic filter, conditions, and
 /// templates.
 ///
-/// The first rule whose filter and conditions a message meets makes its notification. A message
-/// that meets no rule must be a notification itself, which goes as it is.
+/// The first rule whose filter and conditions a message meets makes its notification, and those
+/// behind it, too, if the rule says so. A message whose topic no filter matches may be a
+/// notification itself, which goes as it is.
 public struct TopicRules: ~Copyable {
   struct Rule: BitwiseCopyable {
     var filterStart: Int32
@@ -111,9 +112,16 @@ public struct TopicRules: ~Copyable {
 
   // MARK: - Making notifications
 
-  /// Whether a JSON text looks like a notification: `payload` or `aps` is an object.
+  /// Whether a JSON text looks like a notification: `aps` is an object, or `payload` is and there is
+  /// a recipient.
   private static func isNotification(_ payload: Span<UInt8>) -> Bool {
-    hasObject("payload", payload) || hasObject("aps", payload)
+    if hasObject("aps", payload) { return true }
+    guard hasObject("payload", payload) else { return false }
+    let recipients: WordList = "to token tokens"
+    for number in 0..<3 where PayloadPath.find(recipients[number], in: payload) != nil {
+      return true
+    }
+    return false
   }
 
   private static func hasObject(_ name: StaticString, _ payload: Span<UInt8>) -> Bool {
@@ -125,6 +133,17 @@ public struct TopicRules: ~Copyable {
   @_lifetime(immortal)
   public func filter(_ rule: Int) -> Span<UInt8> {
     texts.looseSpan(Int(rules[rule].filterStart)..<Int(rules[rule].filterEnd))
+  }
+
+  /// Calls `body` with each recipients file that a rule names without an expression.
+  public func forEachFixedRecipient(of rule: Int, _ body: (Span<UInt8>) -> Void) {
+    let rule = rules[rule]
+    for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key == .to {
+      let name = value(entries[index])
+      var isFixed = true
+      for place in name.indices where name[place] == .openBrace { isFixed = false }
+      if isFixed { body(name) }
+    }
   }
 
   /// The line of the configuration that begins a rule.
@@ -144,11 +163,15 @@ public struct TopicRules: ~Copyable {
   /// What becomes of a message.
   public enum Outcome: Equatable, Sendable {
     /// The rule of this number made a notification.
+    ///
+    /// If it ``TopicRules/goesOn(_:)``, the rules behind it may make more.
     case rule(Int)
     /// The payload is a notification itself.
     case notification
     /// The message meets no rule.
     case ignored
+    /// The message is the retained one of its topic, and meets a rule for new ones only.
+    case retained
     /// The notification has more than ``NotificationReader/objectBytesMax`` bytes, so that the agent
     /// would refuse it.
     case tooLarge
@@ -156,15 +179,21 @@ public struct TopicRules: ~Copyable {
 
   /// Appends the notification of a message, as one JSON object and a line end.
   ///
-  /// The first rule that the message meets makes the notification; without such a rule, the payload
-  /// may be a notification itself.
+  /// The first rule that the message meets makes the notification. If no rule is for its topic, the
+  /// payload may be a notification itself. An empty payload, which clears a retained message, makes
+  /// none.
   ///
-  /// - Parameter packetID: the message's packet identifier; nil: QoS 0.
+  /// - Parameters:
+  ///   - packetID: the message's packet identifier; nil: QoS 0.
+  ///   - isRetained: whether the message is the retained one of its topic, and so may be old.
+  ///   - first: the first rule to look at.
   public mutating func append(
-    topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, to line: inout Text
+    topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, isRetained: Bool = false,
+    from first: Int = 0, to line: inout Text
   ) -> Outcome {
     let start = line.count
-    let outcome = make(topic: topic, payload: payload, packetID: packetID, to: &line)
+    let message = MessageText(topic: topic, payload: payload)
+    let outcome = make(message, packetID, isRetained, from: first, to: &line)
     guard !line.isCut, line.count - start <= NotificationReader.objectBytesMax + 1 else {
       line.truncate(to: start)
       return .tooLarge
@@ -172,18 +201,38 @@ public struct TopicRules: ~Copyable {
     return outcome
   }
 
+  /// Whether a rule lets those behind it make notifications of the same message, too.
+  public func goesOn(_ rule: Int) -> Bool { isSet(.goOn, in: rule) }
+
+  private func isSet(_ key: RuleKey, in rule: Int) -> Bool {
+    let rule = rules[rule]
+    for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key == key {
+      return value(entries[index]).equals("yes")
+    }
+    return false
+  }
+
   private mutating func make(
-    topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, to line: inout Text
+    _ message: MessageText, _ packetID: UInt16?, _ isRetained: Bool, from first: Int,
+    to line: inout Text
   ) -> Outcome {
-    let message = MessageText(topic: topic, payload: payload)
-    for rule in 0..<count where TopicFilter.matches(filter(rule), topic) {
+    guard message.payload.count > 0 else { return .ignored }
+    var outcome = Outcome.ignored
+    var hasRule = first > 0
+    for rule in first..<count where TopicFilter.matches(filter(rule), message.topic) {
+      hasRule = true
       guard holds(rule, message) else { continue }
-      let key = packetID.map { MessageKey(topic: topic, payload: payload, packetID: $0) }
+      guard !isRetained || isSet(.retained, in: rule) else {
+        outcome = .retained
+        continue
+      }
+      let key = packetID.map { MessageKey(message, packetID: $0, part: first) }
       append(rule, of: message, key: key, to: &line)
       return .rule(rule)
     }
-    guard message.isJSON, Self.isNotification(payload) else { return .ignored }
-    line.append(bytes: payload)
+    guard !hasRule, message.isJSON, Self.isNotification(message.payload) else { return outcome }
+    guard !isRetained else { return .retained }
+    line.append(bytes: message.payload)
     line.append("\n")
     return .notification
   }
@@ -371,9 +420,9 @@ extension Range<Int> {
 }
 
 extension Span<UInt8> {
-  /// Whether these are a whole number of at most nine digits.
+  /// Whether these are a whole number of at most nine digits, as JSON has it.
   fileprivate var isBadge: Bool {
-    guard count > 0, count < 10 else { return false }
+    guard count > 0, count < 10, count == 1 || self[0] != UInt8(ascii: "0") else { return false }
     for index in indices where !self[index].isDigit { return false }
     return true
   }

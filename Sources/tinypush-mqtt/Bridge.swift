@@ -18,6 +18,8 @@ struct Bridge: ~Copyable {
   private static let subscriptionPause = Duration.seconds(300)
   /// The time of silence after which nothing is left to take over.
   private static let quietTime = Duration.seconds(3)
+  /// How long the broker has for closing the connection.
+  private static let farewell = Duration.seconds(3)
   /// A connection that ends before this time is no progress.
   private static let shortTime = Duration.seconds(60)
 
@@ -33,6 +35,8 @@ struct Bridge: ~Copyable {
   private var backoff: Backoff
   private var dialAt: Instant?
   private var isSessionUp = false
+  /// The version of MQTT of the next attempt to connect.
+  private var version = BrokerSession.Version.v5
   /// Whether the broker has accepted the connection and was sent the subscriptions.
   private var isSubscribed = false
   /// The notifications that wait to be written, and the number of messages to acknowledge with
@@ -135,8 +139,8 @@ struct Bridge: ~Copyable {
     }
     // Nothing may follow this packet. What was not acknowledged, the broker sends again.
     session.disconnect()
-    send(at: Clock.now())
-    connection.hangUp(epoll: events.epoll, closeNotify: true)
+    finishSending()
+    connection.hangUp(epoll: events.epoll, closeNotify: false)
     logTotals()
     return status
   }
@@ -229,7 +233,7 @@ struct Bridge: ~Copyable {
     }
     isSessionUp = true
     fleet.appendWill(to: &config.login)
-    session.connect(config.login, at: now)
+    session.connect(config.login, version, at: now)
     config.forgetPassword()
   }
 
@@ -262,7 +266,8 @@ struct Bridge: ~Copyable {
     text.append(cString: broker.pointer)
     text.append(" ended: ", bytes: connection.problem.bytes)
     if !isSubscribed {
-      text.append(" before the broker answered; does it speak MQTT 5, and does it want tls = yes?")
+      text.append(" before the broker answered; does it want tls = yes? The next attempt is with ")
+      tryOtherVersion(&text)
     } else if shortCount > 0 {
       // Mosquitto 2.0 does not say so.
       text.append(": if another client uses the same client ID, set client-id")
@@ -281,8 +286,19 @@ struct Bridge: ~Copyable {
     problem.append(to: &text)
     var hasOtherWay = false
     if problem == .refused(0x87) { hasOtherWay = fleet.notAuthorized(&text) }
+    if problem.isOfVersion {
+      text.append("; the next attempt is with ")
+      tryOtherVersion(&text)
+      // After both versions the program waits.
+      hasOtherWay = version == .v3
+    }
     log.write(problem.isConfiguration ? .error : .warning, text, about: .connection)
     hangUp(pause: problem.isConfiguration && !hasOtherWay)
+  }
+
+  private mutating func tryOtherVersion(_ text: inout Text) {
+    version = version == .v5 ? .v3 : .v5
+    text.append(version == .v5 ? "MQTT 5" : "MQTT 3.1.1")
   }
 
   private mutating func send(at now: Instant) {
@@ -296,6 +312,34 @@ struct Bridge: ~Copyable {
       session.written(Int(result), at: now)
     }
     if isSessionUp { connection.watch(epoll: events.epoll, writable: false) }
+  }
+
+  /// Sends what waits, and reads until the broker closes the connection, a few seconds at most.
+  ///
+  /// If a socket is closed with unread bytes in it, the kernel sends a reset, and the broker loses
+  /// the acknowledgements that it has not read: it would send their messages again.
+  private mutating func finishSending() {
+    let end = Clock.now() + Self.farewell
+    var isSent = false
+    while isSessionUp {
+      let now = Clock.now()
+      guard now < end else { return }
+      send(at: now)
+      if !isSent, session.output.isEmpty {
+        connection.endSending()
+        isSent = true
+      }
+      while true {
+        let result = connection.read(session.makeRoom())
+        if result == CMBED_WANT_READ { break }
+        guard result > 0 else { return }
+      }
+      let count = events.wait(Int32(clamping: now.until(end).milliseconds))
+      for index in 0..<count {
+        // A second signal ends the program at once.
+        if case .signals = events.source(index) { return }
+      }
+    }
   }
 
   // MARK: - Messages
@@ -318,7 +362,13 @@ struct Bridge: ~Copyable {
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
         if config.subscriptions.count == 0 { fleet.subscribed(at: now) }
       case .subscribed(let answer):
-        if answer.reason >= 0x80 { refuse(answer, at: now) }
+        for index in 0..<config.subscriptions.count where asked[index] == answer.packetID {
+          if answer.reason >= 0x80 {
+            refuse(index, answer.reason, at: now)
+          } else if answer.reason == 0 {
+            warnOfQuality(index)
+          }
+        }
         if answer.isLast { fleet.subscribed(at: now) }
       case .published(let reason):
         if reason >= 0x80 { logUnpublished(reason) }
@@ -331,6 +381,7 @@ struct Bridge: ~Copyable {
   private mutating func subscribe(_ index: Int, at now: Instant) {
     guard isSubscribed else { return }
     let filter = config.subscriptions.filter(index)
+    if let reason = missing(for: filter) { return refuse(index, reason, at: now) }
     guard let packetID = session.subscribe(filter, isState: false, at: now) else {
       // There is room on a new connection.
       return hangUp(pause: false)
@@ -363,18 +414,37 @@ struct Bridge: ~Copyable {
   }
 
   /// Logs a refused subscription; the other subscriptions bring messages.
-  private mutating func refuse(_ answer: BrokerSession.Subscription, at now: Instant) {
-    for index in 0..<config.subscriptions.count where asked[index] == answer.packetID {
-      refused |= 1 << UInt32(index)
-      askAt = now + Self.subscriptionPause
-      var text = Text()
-      text.append("the broker refused subscribe = ")
-      text.append(printable: config.subscriptions.filter(index))
-      text.append(": ")
-      BrokerProblem.append(answer.reason, to: &text)
-      text.append("; the program asks again in 5 minutes")
-      log.write(.error, text, about: .connection)
+  private mutating func refuse(_ index: Int, _ reason: UInt8, at now: Instant) {
+    refused |= 1 << UInt32(index)
+    askAt = now + Self.subscriptionPause
+    var text = Text()
+    text.append("the broker refused subscribe = ")
+    text.append(printable: config.subscriptions.filter(index))
+    text.append(": ")
+    BrokerProblem.append(reason, to: &text)
+    text.append("; the program asks again in 5 minutes")
+    log.write(.error, text, about: .connection)
+  }
+
+  /// The reason code with which the broker would refuse a topic filter that it does not offer.
+  ///
+  /// Some brokers take such a subscription, and send nothing.
+  private func missing(for filter: Span<UInt8>) -> UInt8? {
+    if session.lacks.contains(.sharedSubscriptions),
+      filter.begins(with: ("$share/" as StaticString).span)
+    {
+      return 0x9E
     }
+    return session.lacks.contains(.wildcards) && !BridgeConfig.isPlain(filter) ? 0xA2 : nil
+  }
+
+  /// Logs that the broker asks for no acknowledgements of a subscription's messages.
+  private mutating func warnOfQuality(_ index: Int) {
+    var text = Text()
+    text.append("the broker grants subscribe = ")
+    text.append(printable: config.subscriptions.filter(index))
+    text.append(" only QoS 0: a message that comes while this program is away or fails is lost")
+    log.write(.warning, text, about: .connection)
   }
 
   private mutating func askAgain(at now: Instant) {
@@ -404,19 +474,37 @@ struct Bridge: ~Copyable {
       // The spool failed: the broker sends this message again.
       guard isSessionUp else { return }
     }
-    let outcome = config.rules.append(
-      topic: topic, payload: payload, packetID: message.packetID, to: &batch)
-    switch outcome {
-    case .rule, .notification: counts.notifications += 1
-    case .tooLarge:
-      counts.tooLarge += 1
-      logTooLarge(topic)
-    case .ignored:
-      counts.ignored += 1
-      logIgnored(topic, payload)
-    }
+    makeNotifications(topic, payload, message)
     if message.packetID != nil { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }
+  }
+
+  /// Appends the notifications of a message to the batch.
+  private mutating func makeNotifications(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: BrokerSession.Message
+  ) {
+    var first = 0
+    while true {
+      let outcome = config.rules.append(
+        topic: topic, payload: payload, packetID: message.packetID,
+        isRetained: message.isRetained, from: first, to: &batch)
+      switch outcome {
+      case .rule(let rule):
+        counts.notifications += 1
+        guard config.rules.goesOn(rule) else { return }
+        first = rule + 1
+        continue
+      case .notification: counts.notifications += 1
+      case .tooLarge:
+        counts.tooLarge += 1
+        logTooLarge(topic)
+      case .ignored, .retained:
+        guard first == 0 else { return }
+        counts.ignored += 1
+        if outcome == .retained { logRetained(topic) } else { logIgnored(topic, payload) }
+      }
+      return
+    }
   }
 
   /// Writes the notifications that wait into one file of the spool, and then acknowledges their
@@ -494,6 +582,7 @@ struct Bridge: ~Copyable {
     isSessionUp = false
     isSubscribed = false
     hadSession = false
+    version = .v5
     broker = CString(config.broker.span)
     session = BrokerSession(config.session)
     connection = TLSConnection(
@@ -521,7 +610,10 @@ struct Bridge: ~Copyable {
   private mutating func logIgnored(_ topic: Span<UInt8>, _ payload: Span<UInt8>) {
     var text = Text(capacity: 1024)
     text.append("message ignored")
-    if let rule = config.rules.first(for: topic) {
+    if payload.count == 0 {
+      text.append(", topic ", printable: topic)
+      text.append(": it is empty, which clears a retained message")
+    } else if let rule = config.rules.first(for: topic) {
       text.append(": the conditions of the rule in line ", config.rules.line(of: rule))
       text.append(" do not hold; topic ", printable: topic)
     } else {
@@ -538,6 +630,13 @@ struct Bridge: ~Copyable {
     log.write(.info, text, about: .messages)
   }
 
+  private mutating func logRetained(_ topic: Span<UInt8>) {
+    var text = Text(capacity: 1024)
+    text.append("message ignored, topic ", printable: topic)
+    text.append(": it is a retained one, and may be old; retained = yes in its rule takes it")
+    log.write(.info, text, about: .messages)
+  }
+
   private mutating func logStart() {
     var text = Text()
     text.append("messages from ", cString: broker.pointer)
@@ -545,11 +644,17 @@ struct Bridge: ~Copyable {
       ", ", config.rules.count, config.rules.count == 1 ? " rule, into " : " rules, into ")
     text.append(cString: spool.pointer)
     log.write(.info, text)
+    config.subscriptions.forEachOverlap { one, other in
+      var text = Text(capacity: 1024)
+      config.subscriptions.appendOverlap(one, other, to: &text)
+      log.write(.warning, text)
+    }
   }
 
   private mutating func logConnection(_ hasSession: Bool) {
     var text = Text()
     text.append("connected to the broker ", cString: broker.pointer)
+    if version == .v3 { text.append(" with MQTT 3.1.1") }
     let isLost = hadSession && !hasSession
     if isLost {
       text.append(

@@ -9,7 +9,7 @@ import TinyPushMQTT
 /// Settings come first; a section `[TOPIC-FILTER]` begins a rule.
 struct BridgeConfig: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/mqtt.conf"
-  private static var names: WordList {
+  fileprivate static var names: WordList {
     "broker tls ca certificate key user password password-file client-id subscribe keep-session fleet discovery"
   }
 
@@ -44,7 +44,7 @@ struct BridgeConfig: ~Copyable {
     return CString(value)
   }
 
-  private static func isPlain(_ topic: Span<UInt8>) -> Bool {
+  static func isPlain(_ topic: Span<UInt8>) -> Bool {
     for index in topic.indices where topic[index] == .plus || topic[index] == .hash {
       return false
     }
@@ -291,6 +291,11 @@ extension BridgeConfig.Reading {
     let text = CString.span(value)
     guard isInRule else { return config.pointee.set(name, text, &message) }
     guard let key = RuleKey(name) else {
+      if BridgeConfig.names.index(of: name) != nil {
+        message.append(printable: name)
+        message.append(" belongs before the first [TOPIC-FILTER]")
+        return false
+      }
       message.append("unknown key ")
       message.append(printable: name)
       if let nearest = RuleKey.nearest(to: name) {
@@ -318,6 +323,9 @@ extension BridgeConfig.Reading {
       case .urgent:
         spelled.append(
           try Config.choice(value, "true false", "true or false") == 0 ? "true" : "false")
+      case .retained, .goOn:
+        _ = try Config.choice(value, "yes no", "yes or no")
+        spelled.append(bytes: value)
       case .level:
         let words: WordList = "passive active time-sensitive critical"
         _ = try Config.choice(value, words, "passive, active, time-sensitive or critical")
@@ -369,7 +377,9 @@ extension BridgeConfig.Reading {
     case .expression:
       message.append(": unknown expression in braces; use topic, topic.2, payload or payload.NAME")
     case .condition:
-      message.append(" takes EXPRESSION = VALUE (or !=, <, <=, >, >=), such as payload.state = on")
+      message.append(
+        " takes EXPRESSION = VALUE (or !=, <, <=, >, >=, contains), such as payload.state = on, and or between several; put a value with one of = < > in quotes, and what would follow and in a line of its own"
+      )
     case .data: message.append(" takes KEY = TEXT")
     case .empty: message.append(" shows nothing: add alert = TEXT")
     case .tooMany: message.append(": too many rules")

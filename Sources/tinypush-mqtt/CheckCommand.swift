@@ -53,7 +53,7 @@ enum CheckCommand {
       print(mistakes, path, isJSON: isJSON)
       throw error
     }
-    warn(config, path, isJSON: isJSON)
+    warn(config, agent.recipients.span, path, isJSON: isJSON)
     guard let file = arguments.operand(0) else {
       if !isJSON { printSum(config, path) }
       return .ok
@@ -99,27 +99,61 @@ enum CheckCommand {
     text.endLine()
   }
 
-  /// Warns of rules that no message can meet.
+  /// Warns of rules that no message can meet, of recipients files that are missing, and of
+  /// subscriptions that overlap.
   private static func warn(
-    _ config: borrowing BridgeConfig, _ path: UnsafePointer<CChar>, isJSON: Bool
+    _ config: borrowing BridgeConfig, _ recipients: Span<UInt8>, _ path: UnsafePointer<CChar>,
+    isJSON: Bool
   ) {
+    var message = Text(capacity: 1024)
     for rule in 0..<config.rules.count {
+      let line = config.rules.line(of: rule)
+      config.rules.forEachFixedRecipient(of: rule) { name in
+        guard !exists(name, in: recipients) else { return }
+        message.clear()
+        message.append("there is no recipients file ")
+        message.append(printable: name)
+        message.append(" in ", printable: recipients)
+        warn(message, path, line: line, isJSON: isJSON)
+      }
       guard !config.mayReceive(config.rules.filter(rule)) else { continue }
-      var message = Text(capacity: 1024)
+      message.clear()
       message.append("no message comes for this rule: add subscribe = ")
       message.append(printable: config.rules.filter(rule))
-      var text = Text(capacity: 4096)
-      let line = config.rules.line(of: rule)
-      if isJSON {
-        printJSON(message.bytes, path, line: line, severity: "warning", in: &text)
-      } else {
-        text.append(printable: CString.span(path))
-        text.append(":", line, ": warning: ")
-        text.append(message)
-        text.append("\n")
-      }
-      text.write(to: STDOUT_FILENO)
+      warn(message, path, line: line, isJSON: isJSON)
     }
+    config.subscriptions.forEachOverlap { one, other in
+      message.clear()
+      config.subscriptions.appendOverlap(one, other, to: &message)
+      warn(message, path, line: 0, isJSON: isJSON)
+    }
+  }
+
+  /// Whether there is a recipients file, as far as this user can see.
+  private static func exists(_ name: Span<UInt8>, in recipients: Span<UInt8>) -> Bool {
+    guard RecipientsFile.isName(name) else { return false }
+    var path = Text(capacity: 4200)
+    path.append(bytes: recipients)
+    // Rules may be tried on another machine.
+    guard path.withCString({ access($0, F_OK) == 0 }) else { return true }
+    path.append("/", bytes: name)
+    return path.withCString { access($0, F_OK) == 0 || clinux_errno() != ENOENT }
+  }
+
+  private static func warn(
+    _ message: borrowing Text, _ path: UnsafePointer<CChar>, line: Int32, isJSON: Bool
+  ) {
+    var text = Text(capacity: 4096)
+    if isJSON {
+      printJSON(message.bytes, path, line: line, severity: "warning", in: &text)
+    } else {
+      text.append(printable: CString.span(path))
+      if line > 0 { text.append(":", line) }
+      text.append(": warning: ")
+      text.append(message)
+      text.append("\n")
+    }
+    text.write(to: STDOUT_FILENO)
   }
 
   private static func printSum(_ config: borrowing BridgeConfig, _ path: UnsafePointer<CChar>) {

@@ -64,10 +64,21 @@ struct DryRun: ~Copyable {
     while space < line.count, line[space] != .space { space += 1 }
     let topic = line.extracting(0..<space)
     let payload = line.extracting(min(space + 1, line.count)..<line.count)
-    let outcome = outcome(topic, payload)
+    var next: Int? = 0
+    while let first = next { next = take(topic, payload, from: first) }
+  }
+
+  /// Tries the rules from the first one given; returns the rule to go on with.
+  private mutating func take(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, from first: Int
+  ) -> Int? {
+    let outcome = outcome(topic, payload, from: first)
+    var next: Int?
+    if case .message(.rule(let rule)) = outcome, config.rules.goesOn(rule) { next = rule + 1 }
+    if case .message(.ignored) = outcome, first > 0 { return nil }
     var isRefused = false
     switch outcome {
-    case .message(.ignored): ignored += 1
+    case .message(.ignored), .message(.retained): ignored += 1
     case .malformed: isRefused = true
     case .message(.tooLarge):
       findings.add(Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax))
@@ -78,10 +89,17 @@ struct DryRun: ~Copyable {
       if !isRefused { sent += 1 }
     }
     if isRefused { refused += 1 }
-    if isJSON { printJSON(topic, outcome, isRefused) } else { printText(topic, outcome) }
+    if isJSON {
+      printJSON(topic, outcome, isRefused)
+    } else {
+      printText(topic, payload, outcome)
+    }
+    return next
   }
 
-  private mutating func outcome(_ topic: Span<UInt8>, _ payload: Span<UInt8>) -> Outcome {
+  private mutating func outcome(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, from first: Int
+  ) -> Outcome {
     notification.clear()
     findings = Findings(capacity: Self.findingsMax)
     if lines.isTooLong { return .malformed("the line is longer than a message may be") }
@@ -95,7 +113,7 @@ struct DryRun: ~Copyable {
     // The broker numbers its messages. Any number gives an `id` of the same form.
     let packetID = UInt16(truncatingIfNeeded: lines.line % 65_535 + 1)
     let made = config.rules.append(
-      topic: topic, payload: payload, packetID: packetID, to: &notification)
+      topic: topic, payload: payload, packetID: packetID, from: first, to: &notification)
     return .message(made)
   }
 
@@ -107,7 +125,9 @@ struct DryRun: ~Copyable {
 
   // MARK: - Output
 
-  private mutating func printText(_ topic: Span<UInt8>, _ outcome: Outcome) {
+  private mutating func printText(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ outcome: Outcome
+  ) {
     output.append(printable: CString.span(path))
     output.append(":", lines.line, ": ")
     output.append(printable: topic)
@@ -117,9 +137,11 @@ struct DryRun: ~Copyable {
       appendPlace(of: rule)
     case .message(.notification): output.append(": no rule; the payload is a notification")
     case .message(.tooLarge): output.append(": refused")
-    case .message(.ignored):
+    case .message(.ignored), .message(.retained):
       output.append(": ignored: ")
-      if let rule = config.rules.first(for: topic) {
+      if payload.count == 0 {
+        output.append("it is empty, which clears a retained message")
+      } else if let rule = config.rules.first(for: topic) {
         output.append("the conditions of this rule do not hold: ")
         appendPlace(of: rule)
       } else {
@@ -166,7 +188,7 @@ struct DryRun: ~Copyable {
     output.member("line", number: lines.line)
     output.member("topic", string: topic)
     switch outcome {
-    case .message(.ignored): output.member("state", word: "ignored")
+    case .message(.ignored), .message(.retained): output.member("state", word: "ignored")
     case .message(.rule(let rule)):
       output.member("state", word: isRefused ? "refused" : "sent")
       output.member("rule", string: config.rules.filter(rule))

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushMQTT
 
 /// A list of topic filters.
 struct FilterList: ~Copyable {
@@ -31,6 +32,27 @@ struct FilterList: ~Copyable {
   func contains(_ filter: Span<UInt8>) -> Bool {
     for index in 0..<count where self.filter(index).equals(filter) { return true }
     return false
+  }
+
+  /// Calls `body` with the numbers of each two filters that one topic matches.
+  func forEachOverlap(_ body: (Int, Int) -> Void) {
+    for other in 0..<count {
+      for one in 0..<other {
+        guard let left = TopicFilter.shared(filter(one)),
+          let right = TopicFilter.shared(filter(other)),
+          TopicFilter.overlaps(
+            filter(one).extracting(left), filter(other).extracting(right))
+        else { continue }
+        body(one, other)
+      }
+    }
+  }
+
+  /// Appends what follows from an overlap.
+  func appendOverlap(_ one: Int, _ other: Int, to text: inout Text) {
+    text.append("subscribe = ", printable: filter(one))
+    text.append(" and subscribe = ", printable: filter(other))
+    text.append(" overlap: the broker may send a message twice, and each makes a notification")
   }
 
   mutating func clear() { count = 0 }

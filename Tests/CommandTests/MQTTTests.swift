@@ -231,6 +231,156 @@ import Testing
     #expect(bridge.errors.contains("messages: 3, 0 repeated; notifications: 2;"))
   }
 
+  @Test func `check warns of what the rules and the subscriptions cannot mean`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("\(token(1))\n", to: "recipients/family")
+    let rules = try box.write(
+      """
+      subscribe = a/#
+      subscribe = $share/x/a/+
+      subscribe = b
+      [a/b]
+      to = famly
+      alert = x
+      [b]
+      to = family
+      to = {topic}
+      alert = x
+
+      """, to: "mqtt.conf")
+    func check() throws -> Child {
+      try box.run([
+        Box.bridge, "check", "--rules", rules, "-o", "recipients=\(box.path)/recipients",
+      ])
+    }
+    let checked = try check()
+    #expect(checked.status == 0)
+    #expect(
+      checked.output.contains(
+        "mqtt.conf:4: warning: there is no recipients file famly in \(box.path)/recipients\n"))
+    #expect(
+      checked.output.contains(
+        "mqtt.conf: warning: subscribe = a/# and subscribe = $share/x/a/+ overlap: the broker may"))
+    #expect(checked.output.count(of: "warning") == 2, "\(checked.output)")
+    try box.write("subscribe = a\n[a]\nalert = x\nsubscribe = b\n", to: "mqtt.conf")
+    #expect(try check().errors.contains(":4: subscribe belongs before the first [TOPIC-FILTER]"))
+    try box.write("subscribe = a\n[a]\nwhen = a = 1 or b = 2\nalert = x\n", to: "mqtt.conf")
+    #expect(try check().errors.contains(":3: when takes EXPRESSION = VALUE"))
+  }
+
+  @Test func `retained messages of a new subscription ring only if a rule says so`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try broker.publish("alerts/old", "wet", ["-r"])
+    try broker.publish("state/door", "open", ["-r"])
+    try box.rules(
+      broker,
+      """
+      subscribe = alerts/#
+      subscribe = state/#
+      [alerts/#]
+      alert = {payload}
+      continue = yes
+      [alerts/+]
+      alert = again {payload}
+      [state/#]
+      alert = {payload}
+      retained = yes
+      """)
+    let bridge = try box.bridge(to: broker)
+    try bridge.line("topic alerts/old: it is a retained one, and may be old", in: .errors)
+    try broker.publish("alerts/old", "", ["-r"])
+    try bridge.line("topic alerts/old: it is empty, which clears a retained message", in: .errors)
+    try broker.publish("alerts/old", "wet")
+    try wait(for: "three notifications") {
+      try box.alerts().sorted() == ["again wet", "open", "wet"]
+    }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test(arguments: ["code", "close"])
+  func `a broker of MQTT 3.1.1 is spoken to in its language`(way: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    let old = try box.start([
+      "python3", Build.tools + "/oldbroker.py", "\(broker.port)", way,
+    ])
+    let port = try old.line("listening ").dropFirst("listening ".count)
+    try box.write(
+      "broker = 127.0.0.1:\(port)\nclient-id = one\nfleet = tinypush\n" + Self.simple,
+      to: "mqtt.conf")
+    let bridge = try broker.subscribes(box) { try box.bridge() }
+    try bridge.line("next attempt is with MQTT 3.1.1", in: .errors)
+    try bridge.line("connected to the broker 127.0.0.1:\(port) with MQTT 3.1.1", in: .errors)
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try bridge.terminate() == 0)
+    // The will is published, and the broker keeps the messages for the box that is away.
+    try wait(for: "the will") {
+      try broker.retained(below: "tinypush/fleet").values.first?.contains("offline") == true
+    }
+    try broker.publish("alerts/1", "second")
+    let again = try box.bridge()
+    try wait(for: "the message that was kept") { try box.alerts() == ["first", "second"] }
+    #expect(try again.terminate() == 0)
+    if way == "code" { #expect(try box.states() == ["one": "offline"]) }
+  }
+
+  @Test func `a broker that takes a subscription and sends nothing is not believed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    // CONNACK without shared subscriptions, and SUBACK with QoS 0.
+    let broker = try box.start([
+      "python3", "-c",
+      """
+      import socket
+      listener = socket.create_server(("127.0.0.1", 0))
+      print("listening", listener.getsockname()[1], flush=True)
+      link = listener.accept()[0]
+      link.recv(4096)
+      link.sendall(bytes.fromhex("20 05 00 00 02 2a 00"))
+      asked = link.recv(4096)
+      print("asked", asked, flush=True)
+      link.sendall(bytes.fromhex("90 04") + asked[2:4] + bytes.fromhex("00 00"))
+      link.recv(4096)
+      """,
+    ])
+    let port = try broker.line("listening ").dropFirst("listening ".count)
+    try box.write(
+      "broker = 127.0.0.1:\(port)\nsubscribe = $share/boxes/alerts/#\n" + Self.simple,
+      to: "mqtt.conf")
+    let bridge = try box.bridge()
+    try bridge.line(
+      "refused subscribe = $share/boxes/alerts/#: it does not offer shared subscriptions: remove",
+      in: .errors)
+    try bridge.line("grants subscribe = alerts/# only QoS 0: a message", in: .errors)
+    #expect(try !broker.line("asked").contains("share"))
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `a bridge that stops while messages come repeats none`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(
+      in: box, "allow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages 1000")
+    try box.rules(broker, Self.simple)
+    try box.bridge(to: broker).terminate()
+    let texts = (1...3000).map { "message \($0)" }
+    try broker.publish("alerts/1", lines: texts)
+    for _ in 1...5 {
+      let bridge = try box.bridge()
+      try bridge.line("connected to the broker", in: .errors)
+      #expect(try bridge.terminate() == 0)
+    }
+    let last = try box.bridge()
+    try wait(for: "all messages") { try Set(box.alerts()).count == texts.count }
+    #expect(try last.terminate() == 0)
+    #expect(try box.alerts() == texts)
+  }
+
   @Test func `a second bridge with the same client ID is reported`() throws {
     let box = try Box()
     defer { box.end() }

@@ -246,7 +246,10 @@ import Testing
       """
     let alerts = try alerts(Recipe.text("zigbee2mqtt"), messages, in: box)
     #expect(
-      alerts == ["Water at bath", nil, "Smoke at hall", "The battery of hall is at 9 %"])
+      alerts == [
+        "Water at bath", nil, "Smoke at hall", "The battery of hall is at 9 %",
+        "The battery of hall is at 9 %",
+      ])
   }
 
   @Test func `the recipe for Home Assistant and MQTT names the recipients by the topic`() throws {

@@ -97,7 +97,9 @@ func rulesViolation(_ text: [UInt8]) -> String? {
   case .rule: break
   case .tooLarge: return made.isEmpty ? nil : "\(made) is too large, but was appended"
   // Wildcards do not match topics that begin with `$`.
-  case .ignored: return topic.first == 36 && made.isEmpty ? nil : "no rule is met"
+  case .ignored:
+    return (topic.first == 36 || payload.isEmpty) && made.isEmpty ? nil : "no rule is met"
+  case .retained: return "the message is not a retained one"
   case .notification: return topic.first == 36 && made == payload + [10] ? nil : "no rule is met"
   }
   guard made.last == 10, !made.dropLast().contains(10),

@@ -105,6 +105,8 @@ private func outcome(_ topic: String, _ payload: String) throws -> TopicRules.Ou
   (#"{"payload":{"aps":{"alert":"x"}},"to":"a"}"#, TopicRules.Outcome.notification),
   (#" {"aps":{"alert":"x"}} "#, .notification),
   (#"{"to":"a","payload":{"mdm":"x"}}"#, .notification),
+  // Packets of other programs have an object with this name, too.
+  (#"{"payload":{"temperature":21}}"#, .ignored),
   (#"{"payload":"text"}"#, .ignored), (#"{"payload":{"aps":{}}"#, .ignored),
   (#"{"aps":1}"#, .ignored), (#"["aps"]"#, .ignored), ("on", .ignored), ("", .ignored),
 ])
@@ -112,7 +114,78 @@ func `a payload that is a notification goes as it is`(
   payload: String, expected: TopicRules.Outcome
 ) throws {
   #expect(try outcome("a", payload) == expected)
-  #expect(try outcome("r", payload) == .rule(0))
+  #expect(try outcome("r", payload) == (payload.isEmpty ? .ignored : .rule(0)))
+}
+
+@Test func `a notification in a message that a rule is for is not sent as it is`() throws {
+  var table = TopicRules()
+  try table.begin(Array("a".utf8).span)
+  try table.set(.when, to: Array("payload.x = 1".utf8).span)
+  try table.set(.alert, to: Array("x".utf8).span)
+  var line = Text(capacity: 1024)
+  let payload = Array(#"{"aps":{"alert":"x"}}"#.utf8)
+  for (topic, expected) in [("a", TopicRules.Outcome.ignored), ("b", .notification)] {
+    let topic = Array(topic.utf8)
+    let outcome = table.append(
+      topic: topic.span, payload: payload.span, packetID: 1, to: &line)
+    #expect(outcome == expected)
+  }
+}
+
+@Test func `a retained message may be old, and makes a notification only if its rule says so`()
+  throws
+{
+  var table = TopicRules()
+  for (filter, word) in [("a/#", "no"), ("a/b", "yes")] {
+    try table.begin(Array(filter.utf8).span)
+    try table.set(.alert, to: Array("{payload}".utf8).span)
+    try table.set(.retained, to: Array(word.utf8).span)
+  }
+  func outcome(_ topic: String, _ payload: String = "wet", isRetained: Bool = true)
+    -> TopicRules.Outcome
+  {
+    var line = Text(capacity: 1024)
+    let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
+    let outcome = table.append(
+      topic: topic.span, payload: payload.span, packetID: 1, isRetained: isRetained, to: &line)
+    if case .rule = outcome { #expect(line.count > 0) } else { #expect(line.count == 0) }
+    return outcome
+  }
+  #expect(outcome("a/x") == .retained)
+  #expect(outcome("a/x", isRetained: false) == .rule(0))
+  #expect(outcome("a/b") == .rule(1))
+  #expect(outcome("c") == .ignored)
+  #expect(outcome("c", #"{"aps":{"alert":"x"}}"#) == .retained)
+}
+
+@Test func `a rule may let the rules behind it make notifications, each with its identity`() throws
+{
+  var table = TopicRules()
+  let rules = [
+    ("payload.leak = true", "wet", "yes"), ("payload.battery < 15", "low", "no"),
+    ("payload.battery < 20", "never", "no"),
+  ]
+  for (condition, alert, goOn) in rules {
+    try table.begin(Array("#".utf8).span)
+    try table.set(.when, to: Array(condition.utf8).span)
+    try table.set(.alert, to: Array(alert.utf8).span)
+    try table.set(.goOn, to: Array(goOn.utf8).span)
+  }
+  let topic = Array("a".utf8)
+  let payload = Array(#"{"leak":true,"battery":10}"#.utf8)
+  var line = Text(capacity: 4096)
+  var made: [TopicRules.Outcome] = []
+  var first = 0
+  while true {
+    let outcome = table.append(
+      topic: topic.span, payload: payload.span, packetID: 7, from: first, to: &line)
+    made.append(outcome)
+    guard case .rule(let rule) = outcome, table.goesOn(rule) else { break }
+    first = rule + 1
+  }
+  #expect(made == [.rule(0), .rule(1)])
+  let identifiers = line.bytes.string.matches(of: #/"id":"([^"]+)"/#).map { String($0.1) }
+  #expect(Set(identifiers).count == 2)
 }
 
 @Test func `a notification that the agent would refuse for its size is left out`() throws {
@@ -147,8 +220,27 @@ func `a payload that is a notification goes as it is`(
   ("payload > 1", "2 W", false), ("payload > 1", "2e", false), ("payload > 1", ".5e1", false),
   ("payload.a.1.b = null", #"{"a":[0,{"b":null}]}"#, true),
   ("payload.a = x", #"{"\u0061":"x"}"#, true), ("payload = ON", "ON", true),
-  ("topic.1 = t", "", true), ("topic = t/u", "", true),
+  ("topic.1 = t", "x", true), ("topic = t/u", "x", true),
   ("payload.a = 1", #"{"a":1"#, false),
+  ("payload.a = 1 or payload.b = 2", #"{"b":2}"#, true),
+  ("payload.a = 1 or payload.b = 2 or payload.c = x", #"{"c":"x"}"#, true),
+  ("payload.a = 1 or payload.b = 2", #"{"a":2,"b":1}"#, false),
+  (#"payload.a = "this or that""#, #"{"a":"this or that"}"#, true),
+  ("payload.for = or", #"{"for":"or"}"#, true),
+  ("payload contains fire", "a fire in the attic", true), ("payload contains fire", "fir", false),
+  (#"payload.a contains " = ""#, #"{"a":"x = y"}"#, true), ("payload.a contains x", "{}", false),
+  ("payload.t > payload.max", #"{"t":31,"max":30.5}"#, true),
+  ("payload.t > payload.max", #"{"t":30,"max":30.5}"#, false),
+  ("payload.t > payload.max", #"{"t":30}"#, false),
+  ("payload.name = topic.2", #"{"name":"u"}"#, true),
+  ("payload.*.battery < 15", #"{"a":{"battery":80},"b":{"battery":14}}"#, true),
+  ("payload.*.battery < 15", #"{"a":{"battery":80},"b":3,"c":[]}"#, false),
+  (
+    "payload.events.*.event = single_push", #"{"events":[{"event":"a"},{"event":"single_push"}]}"#,
+    true
+  ),
+  ("payload.*.*.t > 5", #"{"a":[{"t":1},{"t":6}]}"#, true), ("payload.* = 3", "[1,2,3]", true),
+  ("payload.a.*.b != 1", "{}", true), ("payload.a.*.b != 1", #"{"a":[{"b":1}]}"#, false),
 ])
 func `a condition compares a value of the message`(condition: String, payload: String, holds: Bool)
   throws
@@ -160,11 +252,17 @@ func `a condition compares a value of the message`(condition: String, payload: S
 @Test(arguments: [
   ("{topic}", "a/b"), ("{topic.2}{topic.3}", "b"), ("{payload.n}", "21.5"), ("{payload.s}", "ü\n"),
   ("{payload.o}", #"{"x": 1}"#),
+  ("{payload.n:.0f}", "22"), ("{payload.n:.2f}", "21.50"), ("{payload.m:.1f}", "-0.1"),
+  ("{payload.m:.0f}", "0"), ("{payload.s:.1f}", "ü\n"), ("{payload.none:.1f}", ""),
+  ("{payload.e:.1f}", "1e300"), ("{payload.a:b}", "colon"), ("{payload.l.*}", "S"),
+  ("{payload.y:true=open,false=closed}", "open"), ("{payload.z:true=open,false=closed}", "closed"),
+  ("{payload.n:true=open,false=closed}", "21.5"), ("{topic.1:a=,b=x}", ""),
   ("{payload.none}!", "!"), ("{{topic}}", "{topic}"), ("a{payload.l.1}b", "aTb"), ("", ""),
 ])
 func `a template is filled with values of the message`(template: String, expected: String) throws {
   let rules = [(filter: "#", keys: [("alert", template)])]
-  let payload = #"{"n":21.5,"s":"\u00fc\n","o":{"x": 1},"l":["S","T"]}"#
+  let payload =
+    #"{"n":21.5,"s":"\u00fc\n","o":{"x": 1},"l":["S","T"],"m":-0.05,"e":1e300,"a:b":"colon","y":true,"z":false}"#
   var text = Text(capacity: 256)
   text.append(json: Array(expected.utf8).span)
   #expect(
@@ -177,8 +275,11 @@ func `a template is filled with values of the message`(template: String, expecte
   ("alert", "{topic", RuleProblem.braces), ("alert", "a}", .braces),
   ("alert", "{topik}", .expression), ("title", "{topic.0}", .expression),
   ("when", "payload.a", .condition), ("when", "foo = 1", .condition), ("data", "x", .data),
+  ("when", "payload.a = 1 or b = 2", .condition), ("when", "payload.a = 1 or ", .condition),
+  ("when", "payload.a = 1 and payload.b = 2", .condition),
+  ("when", "payload.a > payload.", .condition), ("alert", "{payload.a:}", nil),
 ])
-func `a mistake in a rule is found`(key: String, value: String, problem: RuleProblem) {
+func `a mistake in a rule is found`(key: String, value: String, problem: RuleProblem?) {
   #expect(mistake(filter: "a/#", key, value) == problem)
 }
 

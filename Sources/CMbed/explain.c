@@ -135,7 +135,7 @@ static int explain_certificate(cmbed_session *session, int error) {
   uint32_t flags = mbedtls_ssl_get_verify_result(&session->ssl);
   if (error == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
     return cmbed_fail(session, CMBED_PEER_MISSING, "The client sent no certificate. Give it one that an authority in "
-                    "the CA file issued.");
+                    "the CA file issued. A client that speaks HTTP/2 with a provider token must offer h2 in ALPN.");
   if (flags != 0 && flags != UINT32_MAX)
     return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s cannot be accepted: %s",
                       cmbed_peer(session, name), unsuitable(flags));

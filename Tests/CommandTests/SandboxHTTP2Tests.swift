@@ -385,6 +385,9 @@ import Testing
     #expect(old.status != 0)
     #expect(try sandbox.child.terminate() == 0)
     try #expect(sandbox.events("delivered").count == 2)
+    let refused = try #require(try sandbox.events("handshakeRefused").first)
+    #expect(
+      (refused["text"] as? String)?.hasSuffix("must offer h2 in ALPN.") == true, "\(refused)")
   }
 
   @Test func `the sandbox refuses a certificate of another authority over HTTP/2`() throws {

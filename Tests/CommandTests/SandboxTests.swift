@@ -132,6 +132,31 @@ import Testing
     #expect(sums["accepted"] as? Int == before.count)
   }
 
+  @Test func `the sandbox's gateway refuses a certificate of production`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let made = try box.run([
+      "sh", "-ec",
+      """
+      cd sandbox
+      echo 1.2.840.113635.100.6.3.2=DER:0500 >production
+      openssl req -new -key client-key.pem -subj /UID=com.example.tinypush/CN=other -out request
+      openssl x509 -req -in request -CA ca.pem -CAkey ca-key.pem -days 2 -extfile production \
+        -out other.pem
+      """,
+    ])
+    #expect(made.status == 0, "\(made.errors)")
+    let client = try sandbox.client(box, [frame(identifier: 8)], certificate: "other")
+    _ = try client.wait()
+    try sandbox.child.line(#""event":"handshakeRefused""#)
+    #expect(try sandbox.child.terminate() == 0)
+    let refused = try #require(try sandbox.events("handshakeRefused").first)
+    #expect(
+      (refused["text"] as? String)?.contains("production environment only") == true, "\(refused)")
+    #expect(try sandbox.events("accepted").isEmpty)
+  }
+
   // MARK: - Faults
 
   struct Faulty: Sendable, CustomTestStringConvertible {

@@ -59,6 +59,7 @@ import TinyPushAgent
     Row("an expiration in words", 400, "BadExpirationDate", ["apns-expiration": "soon"]),
     Row("a negative expiration", 400, "BadExpirationDate", ["apns-expiration": "-1"]),
     Row("priority 7", 400, "BadPriority", ["apns-priority": "7"]),
+    Row("priority 05", 400, "BadPriority", ["apns-priority": "05"]),
     Row(
       "background with priority 10", 400, "BadPriority",
       ["apns-push-type": "background", "apns-priority": "10"]),

@@ -184,8 +184,8 @@ final class RequestCheck {
     _ request: PushRequest, _ type: PushType
   ) throws(Refusal) -> UInt8 {
     if request.priority.isEmpty { return type == .background ? 5 : 10 }
-    guard let priority = Config.number(request.priority),
-      priority == 10 || priority == 5 || priority == 1
+    let known: WordList = "10 5 1"
+    guard known.index(of: request.priority) != nil, let priority = Config.number(request.priority)
     else { throw Refusal(.badPriority, "apns-priority is not 10, 5 or 1") }
     guard priority != 10 || type != .background else {
       throw Refusal(.badPriority, "a background push must have priority 5 or 1, not 10")

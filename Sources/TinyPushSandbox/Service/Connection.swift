@@ -152,7 +152,13 @@ final class Connection {
   private func shakeHands(_ nowMs: Int64) {
     switch stream.shakeHands() {
     case .done:
-      if stream.isHTTP2, !beginHTTP2() { return }
+      if stream.isHTTP2 {
+        if !beginHTTP2() { return }
+      } else if stream.client.isForOtherEnvironment {
+        stream.finish()
+        return refuseHandshake(
+          "the certificate is for the production environment only, and this is the sandbox")
+      }
       journal.connected(number, service.name, peerPort: peerPort, stream)
       stage = .open
       // Serve the connection at the end of the loop's turn, after the timed faults that are due:

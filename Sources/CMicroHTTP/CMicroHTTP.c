@@ -46,6 +46,7 @@ struct cmicrohttp_request {
   size_t discarded;
   int problem;  /* CMICROHTTP_TOO_LARGE or CMICROHTTP_NO_MEMORY */
   int has_begun;
+  int is_held;
   unsigned status;
   struct MHD_Response *response;
 };
@@ -154,7 +155,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     return MHD_YES;
   }
   if (!request->response) request->server->settings.on_complete(request->server->settings.user, request);
-  return send_answer(request);
+  return request->is_held ? MHD_YES : send_answer(request);
 }
 
 static struct peer peer_of(int socket) {
@@ -224,7 +225,7 @@ cmicrohttp_server *cmicrohttp_new(const cmicrohttp_settings *settings) {
   if (!server) return NULL;
   server->settings = *settings;
   server->daemon = MHD_start_daemon(
-    MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, server,
+    MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
     MHD_OPTION_CONNECTION_LIMIT, (unsigned)CMICROHTTP_CONNECTIONS_MAX,
     MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
     MHD_OPTION_CONNECTION_TIMEOUT, settings->idle_seconds,
@@ -350,6 +351,16 @@ void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char 
   request->status = status;
   request->response = MHD_create_response_from_buffer(count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
   if (type) cmicrohttp_add_header(request, "Content-Type", type);
+}
+
+void cmicrohttp_hold(cmicrohttp_request *request) {
+  request->is_held = 1;
+  MHD_suspend_connection(request->connection);
+}
+
+void cmicrohttp_release(cmicrohttp_request *request) {
+  request->is_held = 0;
+  MHD_resume_connection(request->connection);
 }
 
 void cmicrohttp_add_header(cmicrohttp_request *request, const char *name, const char *value) {

@@ -29,6 +29,18 @@ struct Inbox: ~Copyable {
   /// The code of the last refusal.
   private var code = Text(capacity: 64)
   private var counts = Counts()
+  /// The file of the requests that are held; nil: there is none.
+  private var box: DropBox?
+  /// Why the file cannot be written.
+  private var problem: DropBox.Problem?
+  private var held: InlineArray<16, Held?> = .init(repeating: nil)
+  private var heldCount = 0
+
+  /// A complete request that waits for its notifications to be on disk.
+  private struct Held {
+    var request: Request
+    var count: Int
+  }
 
   private struct Counts {
     var requests: UInt64 = 0
@@ -297,35 +309,74 @@ struct Inbox: ~Copyable {
     }
   }
 
-  /// Writes the notifications into a file of the spool, and answers once it is on disk.
+  // MARK: - The file
+
+  /// Holds a request whose notifications wait for the sync of the file.
   private mutating func write(_ text: Span<UInt8>, _ count: Int, _ request: Request) {
+    request.hold()
+    held[heldCount] = Held(request: request, count: count)
+    heldCount += 1
+    guard problem == nil else { return }
     do throws(DropBox.Problem) {
-      var box = try DropBox(spool.pointer)
-      try box.write(text)
-      let name = try box.drop(isSynced: true)
-      counts.files += 1
-      counts.notifications += UInt64(count)
-      answer.clear()
-      answer.beginObject()
-      answer.member("file", string: name.span)
-      answer.member("notifications", number: count)
-      answer.endLine()
-      request.answer(202, Self.json, answer)
+      if box == nil { box = try DropBox(spool.pointer) }
+      // The notifications of the request before need not end with a line.
+      if heldCount > 1 { try box!.write(("\n" as StaticString).span) }
+      try box!.write(text)
     } catch {
-      log.write(.error, error.text(spool.pointer), about: .spool)
-      switch error {
-      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT):
-        refuse(
-          request, 503, "disk-full", "the disk of the spool is full: send it again later",
-          retryAfter: "60")
-      case .cannotSync:
-        refuse(
-          request, 500, "not-synced", "the file is in the spool, but may not survive a power cut")
-      default:
-        refuse(
-          request, 503, "spool", "the spool cannot be written; the log of tinypush-http says why",
-          retryAfter: "60")
+      problem = error
+    }
+  }
+
+  /// Puts the file of all held requests into the spool, and answers them once it is on disk.
+  ///
+  /// - Returns: whether there were any.
+  mutating func writeHeld() -> Bool {
+    guard heldCount > 0 else { return false }
+    var name = CString("")
+    if problem == nil {
+      do throws(DropBox.Problem) {
+        name = try box!.drop(isSynced: true)
+        counts.files += 1
+      } catch {
+        problem = error
       }
+    }
+    box = nil
+    let problem = self.problem
+    self.problem = nil
+    if let problem { log.write(.error, problem.text(spool.pointer), about: .spool) }
+    for index in 0..<heldCount {
+      guard let held = held[index] else { continue }
+      if let problem {
+        refuse(held.request, problem)
+      } else {
+        counts.notifications += UInt64(held.count)
+        answer.clear()
+        answer.beginObject()
+        answer.member("file", string: name.span)
+        answer.member("notifications", number: held.count)
+        answer.endLine()
+        held.request.answer(202, Self.json, answer)
+      }
+      held.request.release()
+    }
+    heldCount = 0
+    return true
+  }
+
+  private mutating func refuse(_ request: Request, _ problem: DropBox.Problem) {
+    switch problem {
+    case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT):
+      refuse(
+        request, 503, "disk-full", "the disk of the spool is full: send it again later",
+        retryAfter: "60")
+    case .cannotSync:
+      refuse(
+        request, 500, "not-synced", "the file is in the spool, but may not survive a power cut")
+    default:
+      refuse(
+        request, 503, "spool", "the spool cannot be written; the log of tinypush-http says why",
+        retryAfter: "60")
     }
   }
 

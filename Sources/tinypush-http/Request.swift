@@ -55,6 +55,12 @@ struct Request {
     }
   }
 
+  /// Holds the complete request until ``release()``.
+  func hold() { cmicrohttp_hold(request) }
+
+  /// Goes on with a request that was held and has been answered.
+  func release() { cmicrohttp_release(request) }
+
   func addHeader(_ name: StaticString, _ value: UnsafePointer<CChar>) {
     cmicrohttp_add_header(request, name.cString, value)
   }

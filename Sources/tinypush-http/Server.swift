@@ -67,7 +67,8 @@ struct Server: ~Copyable {
       }
       if sleep(wait) { break }
       accept()
-      cmicrohttp_run(server)
+      // Requests that came together share a file and its sync.
+      repeat { cmicrohttp_run(server) } while inbox.pointee.writeHeld()
     }
     inbox.pointee.logTotals()
     return .ok

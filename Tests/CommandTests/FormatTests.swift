@@ -92,7 +92,8 @@ import Testing
       Self.contents.map { $0.line.replacing(":", with: " :\n\t ") }.joined(), to: "notes")
     try box.drop(box.text("notes"), as: "notes")
     let gateway = try Gateway(in: box)
-    let agent = try box.deliver(gateway, ["format=\(format)", "settle=500ms"])
+    let agent = try box.deliver(
+      gateway, ["format=\(format)", "payload-limit=2048", "settle=500ms"])
     #expect(agent.status == 0, "\(agent.errors)")
     try gateway.readsAll(from: agent)
     try #expect(

@@ -326,6 +326,65 @@ import Testing
     #expect(box.queued.count == 1)
   }
 
+  @Test func `requests that come together share a file and its sync`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    // A stopped process finds all requests at once when it goes on.
+    kill(service.child.id, SIGSTOP)
+    let client = try box.start([
+      "python3", "-c",
+      """
+      import json, socket, sys
+      links = [socket.socket(socket.AF_UNIX) for _ in range(12)]
+      for number, link in enumerate(links):
+          link.connect(sys.argv[1])
+          body = b"" if number == 5 else b"alert %d" % number
+          link.sendall(b"POST /family HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+      print("sent", flush=True)
+      for link in links:
+          answer = link.recv(4096).decode()
+          print(json.dumps({"status": int(answer[9:12]), "body": answer.split("\\r\\n\\r\\n")[1]}))
+      """, service.socket,
+    ])
+    try client.line("sent")
+    kill(service.child.id, SIGCONT)
+    #expect(try client.wait() == 0, "\(client.errors)")
+    let answers = try objects(String(client.output.dropFirst("sent\n".count)))
+    #expect(answers.map { $0["status"] as? Int } == (0..<12).map { $0 == 5 ? 400 : 202 })
+    let bodies = answers.filter { $0["status"] as? Int == 202 }.compactMap { $0["body"] as? String }
+    // The first one may come before the others are read.
+    #expect(Set(bodies).count <= 2, "\(bodies)")
+    let texts = box.queued.map { box.text("spool/new/" + $0) }.joined(separator: "\n")
+    let alerts = texts.matches(of: #/alert \d+/#).map { String($0.0) }
+    #expect(alerts.sorted() == (0..<12).filter { $0 != 5 }.map { "alert \($0)" }.sorted())
+    #expect(try service.child.terminate() == 0)
+    #expect(service.child.errors.contains("requests: 12, refused: 1, notifications: 11, files: "))
+  }
+
+  @Test func `a full disk is told to all requests that came together`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let disk = try Disk(under: box, "size=256k,nr_inodes=64")
+    defer { disk.end() }
+    try disk.fill(.bytes)
+    let answers = try (1...8).map { number in
+      try box.start([
+        "curl", "--silent", "--unix-socket", service.socket, "--data", "alert \(number)",
+        "http://localhost/family",
+      ])
+    }
+    for answer in answers {
+      #expect(try answer.wait() == 0)
+      #expect(answer.output.contains(#""code":"disk-full""#))
+    }
+    #expect(box.queued == [])
+    #expect(box.names(in: "tmp") == [])
+    disk.makeRoom()
+    #expect(try service.request("/family", "--data", "x").status == 202)
+  }
+
   @Test func `connections over TCP leave room for the UNIX socket`() throws {
     let box = try Box()
     defer { box.end() }

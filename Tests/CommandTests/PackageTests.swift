@@ -125,7 +125,7 @@ import Testing
     let expected: Set = [
       "./usr/bin/tinypush-http", "./usr/share/doc/tinypush-http/changelog.gz",
       "./usr/share/doc/tinypush-http/copyright", "./usr/share/man/man1/tinypush-http.1.gz",
-      "./usr/lib/systemd/system/tinypush-http.socket",
+      "./usr/lib/sysusers.d/tinypush-http.conf", "./usr/lib/systemd/system/tinypush-http.socket",
       "./usr/lib/systemd/system/tinypush-http.service",
       "./usr/share/bash-completion/completions/tinypush-http",
     ]
@@ -143,7 +143,7 @@ import Testing
       "./usr/bin/tinypush-mqtt", "./usr/share/doc/tinypush-mqtt/changelog.gz",
       "./usr/share/doc/tinypush-mqtt/copyright", "./usr/share/man/man1/tinypush-mqtt.1.gz",
       "./usr/share/man/man5/tinypush-mqtt.conf.5.gz", "./usr/share/tinypush-mqtt/mqtt.conf",
-      "./usr/lib/tmpfiles.d/tinypush-mqtt.conf",
+      "./usr/lib/tmpfiles.d/tinypush-mqtt.conf", "./usr/lib/sysusers.d/tinypush-mqtt.conf",
       "./usr/lib/systemd/system/tinypush-mqtt.service",
       "./usr/lib/systemd/system/tinypush-mqtt-config.path",
       "./usr/lib/systemd/system/tinypush-mqtt-config.service",

@@ -294,7 +294,10 @@ struct ConnectProxy {
       #expect(
         checkup["config.file"].message
           == "\(config), in which anybody may read the password of the proxy")
-      #expect(checkup["config.file"].advice == "chmod o-r \(config)")
+      #expect(
+        checkup["config.file"].advice
+          == "let only root and the agent read it: chgrp tinypush-agent \(config) && chmod 640 \(config)"
+      )
     }
   }
 }

@@ -232,7 +232,7 @@ import Testing
     // A long line, so that both ends of the excerpt are cut.
     let text =
       #"{"token": "\#(token(1))", "payload":{"aps":{"alert":"\#(String(repeating: "ö", count: 60))"#
-      + #"","badge":"3","sound":"\#(String(repeating: "ü", count: 60))"}}}"# + "\n"
+      + #"","badge":"3","category":"\#(String(repeating: "ü", count: 60))"}}}"# + "\n"
     let wrong = try box.write(text, to: "wrong.json")
     let checked = try terminal(box, 60, on: environment, ["check", wrong], expecting: 65)
     #expect(isPlain(checked))

@@ -22,8 +22,10 @@ struct ActingUser {
   /// The agent's user, most likely: the spool's owner, if there is a spool.
   var id: uid_t { isAnother || isStranger ? owner!.user : geteuid() }
 
-  /// Whether the members of a group may send.
-  func isGroupOfSpool(_ group: gid_t) -> Bool { owner.map { $0.group == group } ?? false }
+  /// Whether a group is that of the senders; root's own group is not.
+  func isGroupOfSpool(_ group: gid_t) -> Bool {
+    group != 0 && (owner.map { $0.group == group } ?? false)
+  }
 
   /// Calls `body` with the rights of the agent's user if this user is root, otherwise with its own, and returns whether they could be taken, which may fail in a
   /// container.

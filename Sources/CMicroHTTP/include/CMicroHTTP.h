@@ -35,7 +35,7 @@ typedef struct {
   /* Called when a request's headers are there. An answer at this point is final: the body is read
      and discarded, or the connection is closed. */
   void (*on_headers)(void *user, cmicrohttp_request *request);
-  /* Called when an unanswered request is complete. The function must answer it. */
+  /* Called when an unanswered request is complete. The function must answer it, or hold it. */
   void (*on_complete)(void *user, cmicrohttp_request *request);
 } cmicrohttp_settings;
 
@@ -90,6 +90,12 @@ const uint8_t *cmicrohttp_body(const cmicrohttp_request *request);
    none. Only the first answer counts. */
 void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char *type, const uint8_t *body,
                        size_t count);
+
+/* Holds a complete request: its answer comes later. Release it before the next cmicrohttp_timeout_ms. */
+void cmicrohttp_hold(cmicrohttp_request *request);
+
+/* Goes on with a request that was held and has been answered. cmicrohttp_run sends the answer. */
+void cmicrohttp_release(cmicrohttp_request *request);
 
 /* Adds a header to the answer, which must have been given. */
 void cmicrohttp_add_header(cmicrohttp_request *request, const char *name, const char *value);

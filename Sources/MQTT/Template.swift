@@ -119,9 +119,7 @@ enum Template {
 
   private static func append(_ value: Range<Int>, of payload: Span<UInt8>, to text: inout Text) {
     if payload[value.lowerBound] == .quote {
-      let string = payload.extracting(value.lowerBound + 1..<value.upperBound - 1)
-      var reader = JSONStringReader()
-      while let byte = reader.next(in: string) { text.append(byte: byte) }
+      text.append(unescaping: payload.extracting(value.lowerBound + 1..<value.upperBound - 1))
     } else {
       text.append(bytes: payload.extracting(value))
     }

@@ -58,7 +58,12 @@ public struct BearerTokens: ~Copyable {
     for index in 0..<start - 1 where header[index] | 0x20 != scheme.utf8Start[index] {
       return false
     }
-    let given = header.extracting(start..<header.count)
+    return matches(token: header.extracting(start..<header.count))
+  }
+
+  /// Returns whether this is one of the tokens, as ``matches(_:)`` does.
+  public func matches(token given: Span<UInt8>) -> Bool {
+    guard given.count > 0 else { return false }
     let all = lines.bytes
     var isFound = false
     var first = 0

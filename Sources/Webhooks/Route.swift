@@ -6,6 +6,8 @@ import TinyPush
 /// /                      the service itself; POST: a notification, or a text for `default`
 /// /health                whether the service works
 /// /NAME                  a text for a recipients file
+/// /NAME/publish          the same with GET, as ntfy has it; also send and trigger
+/// /message               a message of a program that knows Gotify
 /// /grafana/NAME          alerts of Grafana; without a name: for `default`
 /// /alertmanager/NAME     alerts of Alertmanager, which are read in the same way
 /// ```
@@ -14,6 +16,10 @@ public enum Route: Equatable, Sendable {
   case health
   /// A path with one part: the name of a recipients file, with its escapes.
   case list(Range<Int>)
+  /// The name of a recipients file, for a text in the query.
+  case publish(Range<Int>)
+  /// Gotify's path for messages.
+  case gotify
   /// A webhook; an empty range stands for `default`.
   case webhook(Range<Int>)
   case unknown
@@ -35,7 +41,11 @@ public enum Route: Equatable, Sendable {
     } else if first.equals("grafana") || first.equals("alertmanager") {
       self = .webhook(rest)
     } else if !rest.isEmpty {
-      self = .unknown
+      let verbs: WordList = "publish send trigger"
+      let isPublishing = verbs.index(of: target.extracting(rest)) != nil
+      self = isPublishing ? .publish(1..<slash) : .unknown
+    } else if first.equals("message") {
+      self = .gotify
     } else if first.equals("health") {
       self = .health
     } else {
@@ -47,6 +57,17 @@ public enum Route: Equatable, Sendable {
   public static func query(of target: Span<UInt8>) -> Range<Int> {
     let end = pathEnd(of: target)
     return min(end + 1, target.count)..<target.count
+  }
+
+  /// Returns the value of a parameter of the query, with its escapes; empty: there is none.
+  public static func value(of name: StaticString, in target: Span<UInt8>) -> Range<Int> {
+    let query = query(of: target)
+    var reader = FormReader()
+    while let pair = reader.next(in: target.extracting(query)) {
+      guard target.extracting(query).extracting(pair.name).equals(name) else { continue }
+      return query.lowerBound + pair.value.lowerBound..<query.lowerBound + pair.value.upperBound
+    }
+    return query.upperBound..<query.upperBound
   }
 
   private static func pathEnd(of target: Span<UInt8>) -> Int {

@@ -27,6 +27,7 @@ public enum TextMessage {
     options.with(.badge) { line.member("badge", digits: $0) }
     options.with(.level) { line.member("interruption-level", string: $0) }
     line.endObject()
+    options.with(.click) { line.member("url", string: $0) }
     line.endObject()
     line.endLine()
   }
@@ -61,7 +62,7 @@ public enum TextMessage {
   }
 
   static func appendDelivery(_ options: borrowing MessageOptions, in line: inout Text) {
-    options.with(.ttl) { line.member("ttl", digits: $0) }
+    options.with(.ttl) { line.member("ttl", seconds: $0) }
     options.with(.priority) { line.member("priority", digits: $0) }
     line.member("trim", bool: true)
   }
@@ -102,6 +103,21 @@ public enum TextMessage {
 }
 
 extension Text {
+  /// Appends a member whose value is a number of seconds, given with a unit or without: `1h`.
+  mutating func member(_ name: StaticString, seconds value: Span<UInt8>) {
+    let units: WordList = "s m h d"
+    let scales: [4 of UInt64] = [1, 60, 3600, 86_400]
+    guard value.count >= 2, value.count <= 10,
+      let unit = units.index(of: value.extracting(value.count - 1..<value.count))
+    else { return member(name, digits: value) }
+    var number: UInt64 = 0
+    for index in 0..<value.count - 1 {
+      guard value[index].isDigit else { return member(name, digits: value) }
+      number = number * 10 + UInt64(value[index].digitValue)
+    }
+    member(name, number: number * scales[unit])
+  }
+
   /// Appends a member whose value is a number.
   ///
   /// A value that is no number becomes a string, so that the check of the notification refuses it

@@ -65,7 +65,7 @@ public enum Webhook {
       omitted: number, of: text.extracting(group), to: list, options, in: &lines)
   }
 
-  private static func check(_ text: Span<UInt8>) throws(Problem) {
+  static func check(_ text: Span<UInt8>) throws(Problem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       try scanner.begin(text)

@@ -40,6 +40,8 @@ struct Inbox: ~Copyable {
   private struct Held {
     var request: Request
     var count: Int
+    /// The status of the answer if all is well.
+    var status: UInt32
   }
 
   private struct Counts {
@@ -85,19 +87,28 @@ struct Inbox: ~Copyable {
         request, 403, "host",
         "the header Host names another machine: use this machine's address, or set token-file")
     }
-    guard isAuthorized(request) else {
+    guard isAuthorized(request, route) else {
       refuse(request, 401, "unauthorized", "send Authorization: Bearer TOKEN")
       return request.addHeader("WWW-Authenticate", ("Bearer" as StaticString).cString)
     }
-    let isPosting = request.method.equals("POST")
+    // ntfy takes a text with PUT as well, and Apprise sends one so.
+    let isPosting =
+      request.method.equals("POST") || route != .root && request.method.equals("PUT")
     switch route {
     case .unknown:
       return refuse(
         request, 404, "not-found",
-        "no such path: use /, /NAME of a recipients file, /grafana/NAME or /alertmanager/NAME")
+        "no such path: use /, /NAME of a recipients file, /message, /grafana/NAME or /alertmanager/NAME"
+      )
     case .health: return refuseMethod(request, "GET, HEAD")
     case .root: if !isPosting { return refuseMethod(request, "GET, HEAD, POST") }
-    case .list, .webhook: if !isPosting { return refuseMethod(request, "POST") }
+    case .publish:
+      if !isPosting, !request.method.equals("GET") {
+        return refuseMethod(request, "GET, POST, PUT")
+      }
+    case .list: if !isPosting { return refuseMethod(request, "POST, PUT") }
+    case .gotify, .webhook:
+      if !request.method.equals("POST") { return refuseMethod(request, "POST") }
     }
     // The body's bytes are counted as well: it may come in chunks.
     if let header = request.header("Content-Length"), let length = Config.number(header),
@@ -110,10 +121,6 @@ struct Inbox: ~Copyable {
       refuse(request, 415, "media-type", "send application/json or text/plain")
     case (.text, .webhook), (.form, .webhook):
       refuse(request, 415, "media-type", "a webhook is application/json")
-    case (.json, .list):
-      refuse(
-        request, 400, "list-and-json",
-        "a notification in JSON names its recipients itself: post it to /")
     default: break
     }
   }
@@ -139,10 +146,13 @@ struct Inbox: ~Copyable {
     return RequestOrigin.isOfMachine(host: host, machine: machine.bytes)
   }
 
-  private func isAuthorized(_ request: Request) -> Bool {
+  private func isAuthorized(_ request: Request, _ route: Route) -> Bool {
     guard !tokens.isEmpty else { return true }
-    guard let header = request.header("Authorization") else { return false }
-    return tokens.matches(header)
+    if let header = request.header("Authorization"), tokens.matches(header) { return true }
+    guard route == .gotify else { return false }
+    if let key = request.header("X-Gotify-Key"), tokens.matches(token: key) { return true }
+    let target = request.target
+    return tokens.matches(token: target.extracting(Route.value(of: "token", in: target)))
   }
 
   private mutating func describe(_ request: Request) {
@@ -168,10 +178,11 @@ struct Inbox: ~Copyable {
     var options = MessageOptions()
     var list = Text(capacity: 256)
     do throws(MessageOptions.Problem) {
-      try options.read(target.extracting(Route.query(of: target)))
       let route = Route(target)
+      // Gotify's query has the token of the sender, which is no device token.
+      if route != .gotify { try options.read(target.extracting(Route.query(of: target))) }
       switch route {
-      case .list(let name), .webhook(let name):
+      case .list(let name), .publish(let name), .webhook(let name):
         guard FormReader.decode(target.extracting(name), isPath: true, to: &list) else {
           throw .escape
         }
@@ -179,10 +190,16 @@ struct Inbox: ~Copyable {
       }
       if case .webhook = route {
         takeWebhook(request, list, options)
-      } else if BodyKind(request) == .json {
+      } else if BodyKind(request) == .json, !SenderMessage.isMessage(request.body) {
+        guard list.count == 0, route != .gotify else {
+          return refuse(
+            request, 400, "no-text",
+            "there is no text in message, text, body or msg; a notification is posted to /")
+        }
         takeNotifications(request, options)
       } else {
-        try takeText(request, list, &options)
+        if case .publish = route { try options.takePriority(.ntfy) }
+        try takeText(request, &list, &options, route)
       }
     } catch {
       var message = Text()
@@ -221,9 +238,18 @@ struct Inbox: ~Copyable {
   }
 
   private mutating func takeText(
-    _ request: Request, _ list: borrowing Text, _ options: inout MessageOptions
+    _ request: Request, _ list: inout Text, _ options: inout MessageOptions, _ route: Route
   ) throws(MessageOptions.Problem) {
-    let body = request.body
+    var body = request.body
+    let isOfGotify = route == .gotify
+    // Programs for Gotify and ntfy expect the status of these services.
+    var status: UInt32 = isOfGotify || BodyKind(request) == .json && list.count == 0 ? 200 : 202
+    if case .publish = route { status = 200 }
+    if BodyKind(request) == .json {
+      try SenderMessage.read(body, isOfGotify ? .gotify : nil, into: &options, list: &list)
+      body = ("" as StaticString).span
+    }
+    try readHeaders(request, &options)
     guard !TextMessage.isNotification(body) else {
       return refuse(
         request, 415, "media-type",
@@ -231,7 +257,8 @@ struct Inbox: ~Copyable {
     }
     lines.clear()
     if BodyKind(request) == .form, MessageOptions.isForm(body) {
-      try options.read(body)
+      try options.read(body, isForm: true)
+      if isOfGotify { try options.takePriority(.gotify) }
       TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &lines)
     } else {
       guard body.count == 0 || !options.has(.message) else {
@@ -244,7 +271,27 @@ struct Inbox: ~Copyable {
       TextMessage.append(body, to: list.bytes, options, in: &lines)
     }
     guard hasRecipients(request, list, options) else { return }
-    takeLines(request)
+    takeLines(request, status)
+  }
+
+  /// Reads the headers of ntfy.
+  private func readHeaders(
+    _ request: Request, _ options: inout MessageOptions
+  ) throws(MessageOptions.Problem) {
+    let names: [5 of StaticString] = ["Title", "Message", "Priority", "Tags", "Click"]
+    let others: [5 of StaticString] = [
+      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click",
+    ]
+    let hadPriority = options.has(.priority)
+    for index in names.indices {
+      if let value = request.header(names[index]) {
+        try SenderMessage.read(header: names[index], value, into: &options)
+      }
+      if let value = request.header(others[index]) {
+        try SenderMessage.read(header: names[index], value, into: &options)
+      }
+    }
+    if !hadPriority, options.has(.priority) { try options.takePriority(.ntfy) }
   }
 
   private mutating func takeWebhook(
@@ -275,11 +322,11 @@ struct Inbox: ~Copyable {
   }
 
   /// Checks the composed lines, and writes them into the spool.
-  private mutating func takeLines(_ request: Request) {
+  private mutating func takeLines(_ request: Request, _ status: UInt32 = 202) {
     guard !lines.isCut else { return refuseSize(request) }
     let text = lines.looseBytes
     guard let count = check(text, request, hasLines: false) else { return }
-    write(text, count, request)
+    write(text, count, request, status)
   }
 
   /// Checks notifications, and refuses the request at the first mistake.
@@ -312,9 +359,11 @@ struct Inbox: ~Copyable {
   // MARK: - The file
 
   /// Holds a request whose notifications wait for the sync of the file.
-  private mutating func write(_ text: Span<UInt8>, _ count: Int, _ request: Request) {
+  private mutating func write(
+    _ text: Span<UInt8>, _ count: Int, _ request: Request, _ status: UInt32 = 202
+  ) {
     request.hold()
-    held[heldCount] = Held(request: request, count: count)
+    held[heldCount] = Held(request: request, count: count, status: status)
     heldCount += 1
     guard problem == nil else { return }
     do throws(DropBox.Problem) {
@@ -356,7 +405,7 @@ struct Inbox: ~Copyable {
         answer.member("file", string: name.span)
         answer.member("notifications", number: held.count)
         answer.endLine()
-        held.request.answer(202, Self.json, answer)
+        held.request.answer(held.status, Self.json, answer)
       }
       held.request.release()
     }

@@ -193,6 +193,126 @@ import Testing
     }
   }
 
+  /// A request as a program for another service sends it, and what becomes of it.
+  struct Sending: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var options: [String]
+    var status: Int
+    /// The notification, or the code of the refusal.
+    var becomes: String
+
+    init(_ description: String, _ options: String..., status: Int, becomes: String) {
+      testDescription = description
+      self.options = options
+      (self.status, self.becomes) = (status, becomes)
+    }
+  }
+
+  private static let json = "Content-Type: application/json"
+
+  @Test(arguments: [
+    Sending(
+      "ntfy, headers", "--header", "Title: Cellar", "--header", "X-Priority: urgent", "--header",
+      "Tags: warning,skull", "--header", "Click: https://x.example", "--data", "Tank low",
+      "/family", status: 202,
+      becomes:
+        #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"title":"Cellar","subtitle":"warning,skull","body":"Tank low"},"interruption-level":"time-sensitive"},"url":"https://x.example"}}"#
+    ),
+    Sending(
+      "ntfy, PUT", "--request", "PUT", "--data", "Tank low", "/family", status: 202,
+      becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#),
+    Sending(
+      "ntfy, GET", "/family/publish?message=Tank+low&priority=1", status: 200,
+      becomes:
+        #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low","interruption-level":"passive"}}}"#
+    ),
+    Sending(
+      "ntfy, JSON", "--header", json, "--data",
+      #"{"topic":"family","message":"Tank \"1\" low","priority":4,"tags":["a","b"],"click":"http://c"}"#,
+      "/", status: 200,
+      becomes:
+        #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"subtitle":"a, b","body":"Tank \"1\" low"}},"url":"http://c"}}"#
+    ),
+    Sending(
+      "Gotify, JSON", "--header", json, "--data",
+      #"{"title":"Cellar","message":"Tank low","priority":8,"extras":{"a":1}}"#,
+      "/message?token=AbCdEf", status: 200,
+      becomes:
+        #"{"to":"default","trim":true,"payload":{"aps":{"alert":{"title":"Cellar","body":"Tank low"},"interruption-level":"time-sensitive"}}}"#
+    ),
+    Sending(
+      "Gotify, form", "--data", "title=Cellar&message=Tank+low&priority=0", "/message", status: 200,
+      becomes:
+        #"{"to":"default","trim":true,"payload":{"aps":{"alert":{"title":"Cellar","body":"Tank low"},"interruption-level":"passive"}}}"#
+    ),
+    Sending(
+      "Apprise, json://", "--header", json, "--data",
+      #"{"version":"1.0","title":"","message":"Tank low","attachments":[],"type":"info"}"#,
+      "/family", status: 202,
+      becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#),
+    Sending(
+      "Apprise, form://", "--data", "version=1.0&title=Cellar&message=Tank+low&type=info",
+      "/family",
+      status: 202,
+      becomes:
+        #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"title":"Cellar","body":"Tank low"}}}}"#
+    ),
+    Sending(
+      "Uptime Kuma", "--header", json, "--data",
+      #"{"heartbeat":{"status":0},"monitor":{"name":"nas"},"msg":"[nas] down"}"#, "/family?ttl=1h",
+      status: 202,
+      becomes:
+        #"{"to":["family"],"ttl":3600,"trim":true,"payload":{"aps":{"alert":"[nas] down"}}}"#),
+    Sending(
+      "JSON without a text", "--header", json, "--data", #"{"commits":[]}"#, "/family", status: 400,
+      becomes: "no-text"),
+    Sending(
+      "a notification for a list", "--header", json, "--data", #"{"aps":{"badge":1}}"#, "/family",
+      status: 400, becomes: "no-text"),
+    Sending(
+      "a wrong priority", "--header", "Priority: 11", "--data", "x", "/family", status: 400,
+      becomes: "priority"),
+    Sending(
+      "a title of mail", "--header", "Title: =?utf-8?b?w7w=?=", "--data", "x", "/family",
+      status: 400, becomes: "encoding"),
+    Sending(
+      "an unknown topic", "--header", json, "--data", #"{"topic":"nobody","message":"x"}"#, "/",
+      status: 404, becomes: "list-missing"),
+    Sending("HEAD", "--head", "/family/publish?message=x", status: 405, becomes: ""),
+  ])
+  func `programs for other services can send`(sending: Sending) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let target = try #require(sending.options.last)
+    let answer = try service.request(target, sending.options.dropLast())
+    #expect(answer.status == sending.status, "\(answer.body)")
+    if answer.status < 300 {
+      let name = try box.queued.at(0)
+      #expect(box.text("spool/new/" + name) == sending.becomes + "\n")
+      #expect(try box.tinypush("check", "\(box.spool)/new/\(name)").status == 0)
+    } else {
+      #expect(sending.becomes.isEmpty || answer.code == sending.becomes, "\(answer.body)")
+      #expect(box.queued == [])
+    }
+  }
+
+  @Test func `programs for Gotify show a token in their own way`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let token = "0123456789abcdef"
+    let file = try box.write(token + "\n", to: "token")
+    let service = try HTTPService(in: box, settings: "token-file = \(file)\n")
+    let form = ["--data", "message=x"]
+    #expect(try service.request("/message", form).status == 401)
+    #expect(try service.request("/message?token=\(token)0", form).status == 401)
+    #expect(try service.request("/message?token=\(token)", form).status == 200)
+    #expect(
+      try service.request("/message", form + ["--header", "X-Gotify-Key: " + token]).status == 200)
+    // Elsewhere it is a device token.
+    #expect(try service.request("/family?token=\(token)", form).status == 401)
+  }
+
   @Test(arguments: [
     ("Host: localhost", 202), ("Host: 127.0.0.1:1", 202), ("Host: [::1]", 202),
     ("Host: evil.example", 403), ("Host: localhost.evil.example:8077", 403),

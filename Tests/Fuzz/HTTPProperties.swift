@@ -15,19 +15,35 @@ func requestViolation(_ text: [UInt8], cut: Int) -> String? {
   _ = TextMessage.isNotification(body.span)
   var list = Text()
   switch Route(target.span) {
-  case .list(let name), .webhook(let name):
+  case .list(let name), .publish(let name), .webhook(let name):
     _ = FormReader.decode(target.span.extracting(name), isPath: true, to: &list)
-  case .root, .health, .unknown: break
+  case .root, .health, .gotify, .unknown: break
   }
   var options = MessageOptions()
   do throws(MessageOptions.Problem) {
     try options.read(target.span.extracting(Route.query(of: target.span)))
-    if MessageOptions.isForm(body.span) { try options.read(body.span) }
+    if MessageOptions.isForm(body.span) { try options.read(body.span, isForm: true) }
     var line = Text(capacity: 100_000)
     TextMessage.append(body.span, to: list.bytes, options, in: &line)
     guard isLines(line) == 1 else { return "no line of JSON" }
   } catch {}
-  return webhookViolation(body, limit: 256 + cut * 2)
+  return senderViolation(body, cut.isMultiple(of: 2) ? .gotify : nil)
+    ?? webhookViolation(body, limit: 256 + cut * 2)
+}
+
+private func senderViolation(_ body: [UInt8], _ scale: SenderMessage.Scale?) -> String? {
+  guard SenderMessage.isMessage(body.span) else { return nil }
+  var options = MessageOptions()
+  var list = Text()
+  do throws(MessageOptions.Problem) {
+    try SenderMessage.read(body.span, scale, into: &options, list: &list)
+  } catch {
+    return nil
+  }
+  guard options.has(.message) else { return "the text is lost" }
+  var line = Text(capacity: 100_000)
+  TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &line)
+  return isLines(line) == 1 ? nil : "no line of JSON"
 }
 
 private func webhookViolation(_ body: [UInt8], limit: Int) -> String? {

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most connections at a time; those of them over TCP; and those of one address, or of one IPv6
-   network of 64 bits, except this machine's own addresses. So other machines leave room for each
-   other, and all of them leave room for the UNIX socket. */
+/* The most connections at a time; those of them over TCP; and those of one address that is no loopback
+   address, or of one IPv6 network of 64 bits. So other machines leave room for each other, and all of
+   them leave room for the UNIX socket. */
 #define CMICROHTTP_CONNECTIONS_MAX 16
 #define CMICROHTTP_TCP_MAX 12
 #define CMICROHTTP_ADDRESS_MAX 6

@@ -81,3 +81,12 @@ package struct Hash {
     while let byte = reader.next(in: text) { add(byte) }
   }
 }
+
+extension Text {
+  /// Appends the content of a valid JSON string, and replaces its escapes.
+  @inline(never)
+  package mutating func append(unescaping string: Span<UInt8>) {
+    var reader = JSONStringReader()
+    while let byte = reader.next(in: string) { append(byte: byte) }
+  }
+}

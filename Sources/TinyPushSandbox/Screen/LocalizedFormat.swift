@@ -123,11 +123,3 @@ extension JSONScanner {
     return start..<index
   }
 }
-
-extension Text {
-  /// Appends a valid JSON string, and replaces its escapes.
-  mutating func append(unescaping string: Span<UInt8>) {
-    var reader = JSONStringReader()
-    while let byte = reader.next(in: string) { append(byte: byte) }
-  }
-}

@@ -1,0 +1,139 @@
+import TinyPush
+
+/// A message of a program that was made for another service: a JSON object with a text at its top,
+/// or the headers of ntfy.
+///
+/// | member | header | becomes |
+/// |---|---|---|
+/// | `message`, `text`, `body` or `msg` | `Message` | the text |
+/// | `title` or `subject` | `Title` | the title |
+/// | `topic` | | the recipients file |
+/// | `priority` | `Priority` | the interruption level |
+/// | `tags` | `Tags` | the subtitle |
+/// | `click` or `url` | `Click` | `url` |
+///
+/// Other members are not used. Sources: the documentation of ntfy, "Publishing"; the API of Gotify,
+/// `createMessage`; the sources of Apprise, `custom_json.py`.
+public enum SenderMessage {
+  /// The scale of a priority.
+  public enum Scale: Sendable {
+    /// 1 to 5, or words.
+    case ntfy
+    /// 0 to 10.
+    case gotify
+
+    /// The interruption level of a priority.
+    public enum Level: Sendable {
+      case passive, normal, timeSensitive
+
+      /// The name in `aps`; nil: the device's default.
+      var name: StaticString? {
+        switch self {
+        case .passive: "passive"
+        case .normal: nil
+        case .timeSensitive: "time-sensitive"
+        }
+      }
+    }
+
+    /// Returns the level of a priority; nil: it is none of the scale.
+    func level(of priority: Span<UInt8>) -> Level? {
+      let words: WordList = "0 1 2 3 4 5 6 7 8 9 10 min low default high urgent max"
+      guard let number = words.index(of: priority) else { return nil }
+      switch self {
+      case .ntfy:
+        switch number {
+        case 1, 2, 11, 12: return .passive
+        case 3, 4, 13, 14: return .normal
+        case 5, 15, 16: return .timeSensitive
+        default: return nil
+        }
+      case .gotify:
+        guard number <= 10 else { return nil }
+        return number < 4 ? .passive : number < 8 ? .normal : .timeSensitive
+      }
+    }
+  }
+
+  /// Returns whether a text is a JSON object with a text at its top, and no notification.
+  public static func isMessage(_ text: Span<UInt8>) -> Bool {
+    guard (try? Webhook.check(text)) != nil, !TextMessage.isNotification(text) else { return false }
+    var members = MemberReader(text, at: 0)
+    while let member = members.next(text) {
+      if key(text.extracting(member.key)) == .message, member.content(text).count > 0 {
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Adds the members of a message to the parameters of its request, which count more.
+  ///
+  /// - Parameters:
+  ///   - scale: the scale of the priority; nil: the priority is not used.
+  ///   - list: receives the recipients file that the message names.
+  public static func read(
+    _ text: Span<UInt8>, _ scale: Scale?, into options: inout MessageOptions, list: inout Text
+  ) throws(MessageOptions.Problem) {
+    var scale = scale
+    let hadPriority = options.has(.priority)
+    // Only ntfy's messages have a topic.
+    if list.count == 0, scale == nil {
+      var members = MemberReader(text, at: 0)
+      while let member = members.next(text) {
+        guard text.extracting(member.key).equals("topic") else { continue }
+        list.append(unescaping: text.extracting(member.content(text)))
+        scale = .ntfy
+      }
+    }
+    var members = MemberReader(text, at: 0)
+    while let member = members.next(text) {
+      let (name, content) = (text.extracting(member.key), text.extracting(member.content(text)))
+      if name.equals("priority") {
+        guard scale != nil, !options.has(.priority) else { continue }
+        try options.set(.priority, to: content.count > 0 ? content : text.extracting(member.value))
+      } else if name.equals("tags") {
+        try readTags(text, at: member.value.lowerBound, into: &options)
+      } else if let key = key(name), content.count > 0 {
+        try options.set(key, toJSON: content)
+      }
+    }
+    if let scale, !hadPriority { try options.takePriority(scale) }
+  }
+
+  /// Adds a header of ntfy to the parameters of its request, which count more.
+  public static func read(
+    header name: StaticString, _ value: Span<UInt8>, into options: inout MessageOptions
+  ) throws(MessageOptions.Problem) {
+    if value.begins(with: ("=?" as StaticString).span) { throw .encoding }
+    let names: WordList = "Title Message Priority Tags Click"
+    let keys: [5 of MessageOptions.Key] = [.title, .message, .priority, .subtitle, .click]
+    guard let number = names.index(of: name.span) else { return }
+    // Browsers send `Priority: u=3` (RFC 9218).
+    if number == 2, value.begins(with: ("u=" as StaticString).span) { return }
+    try options.set(keys[number], to: value)
+  }
+
+  private static func key(_ name: Span<UInt8>) -> MessageOptions.Key? {
+    let names: WordList = "message text body msg title subject click url"
+    switch names.index(of: name) {
+    case 0, 1, 2, 3: return .message
+    case 4, 5: return .title
+    case 6, 7: return .click
+    default: return nil
+    }
+  }
+
+  private static func readTags(
+    _ text: Span<UInt8>, at start: Int, into options: inout MessageOptions
+  ) throws(MessageOptions.Problem) {
+    var words = Text(capacity: 256)
+    var elements = ElementReader(text, at: start)
+    while let element = elements.next(text) {
+      guard text[element.lowerBound] == .quote else { continue }
+      if words.count > 0 { words.append(", ") }
+      words.append(unescaping: text.extracting(element.lowerBound + 1..<element.upperBound - 1))
+    }
+    if words.count > 0 { try options.set(.subtitle, to: words.bytes) }
+  }
+}

@@ -286,7 +286,8 @@ struct Bridge: ~Copyable {
     problem.append(to: &text)
     var hasOtherWay = false
     if problem == .refused(0x87) { hasOtherWay = fleet.notAuthorized(&text) }
-    if problem.isOfVersion {
+    // A broker of MQTT 3.1.1 may wait for more bytes than MQTT 5 sends.
+    if problem.isOfVersion || problem == .silent && !isSubscribed {
       text.append("; the next attempt is with ")
       tryOtherVersion(&text)
       // After both versions the program waits.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A broker that speaks MQTT 3.1.1 only: passes its connections on to another broker, and turns away
-those of MQTT 5, with the return code of that version or without a word.
+those of MQTT 5: with the return code of that version, without a word, or by silence.
 
-    oldbroker.py PORT code|close
+    oldbroker.py PORT code|close|silence
 """
 
 import socket
@@ -43,6 +43,9 @@ def serve(link):
         print("refused level", head[8], flush=True)
         if sys.argv[2] == "code":
             link.sendall(b"\x20\x02\x00\x01")
+        if sys.argv[2] == "silence":
+            while link.recv(65536):
+                pass
         link.close()
         return
     print("level 4", flush=True)

@@ -188,6 +188,31 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
+  @Test(arguments: [false, true])
+  func `a notification of the same collapse-id without again-after begins anew`(isLimited: Bool)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box)
+    let agent = try box.agent(
+      gateway, .certificate, isLimited ? settings(box) : ["status=\(box.path)/status"])
+    func send(_ words: String...) throws {
+      let sent = try box.run(
+        Build.command(Build.host) + [
+          "send", "-o", "spool=\(box.spool)", "--token", token(1), "--collapse-id", "leak",
+          "--urgent",
+        ] + words)
+      #expect(sent.status == 0, "\(sent.errors)")
+      try wait(for: "the spool to be empty") { box.queued == [] && box.names(in: "taken") == [] }
+    }
+    for _ in 1...2 { try send("Leak", "--again-after", "30m") }
+    try send("Cleared")
+    for _ in 1...2 { try send("Leak", "--again-after", "30m") }
+    #expect(try gateway.alerts() == ["Leak", "Cleared", "Leak"])
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `a notification with the text of a refused one is sent despite again-after`() throws {
     let box = try Box()
     defer { box.end() }

@@ -26,12 +26,7 @@ extension Courier {
       limit(refusal, notification, message, born)
       return false
     }
-    if notification.againAfter > 0 {
-      recentlySent.put(
-        RecentKeys.Entry(
-          key: contentKey(notification, entry), value: time.now.milliseconds,
-          source: text.identity))
-    }
+    remember(notification, entry)
     return true
   }
 
@@ -127,6 +122,22 @@ extension Courier {
     guard time.now < sentAt + .seconds(UInt64(notification.againAfter)) else { return false }
     counters.duplicates += 1
     return true
+  }
+
+  /// Remembers a notification that is sent, if it has an `again-after`.
+  ///
+  /// Without one, it ends the time of those with the same `collapse-id`: a leak that comes after
+  /// "cleared" is a new one.
+  @inline(never)
+  mutating func remember(_ notification: Notification, _ entry: Outbox.Entry) {
+    if notification.againAfter > 0 {
+      recentlySent.put(
+        RecentKeys.Entry(
+          key: contentKey(notification, entry), value: time.now.milliseconds,
+          source: outbox[text: entry.text].identity))
+    } else if recentlySent.isUsed, !notification.collapseID.isEmpty {
+      recentlySent.remove(contentKey(notification, entry))
+    }
   }
 
   /// Forgets a notification that was sent, did not arrive, and is not sent again.

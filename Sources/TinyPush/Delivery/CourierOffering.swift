@@ -49,6 +49,8 @@ extension Courier {
     if !entry.isAdmitted {
       if limits.areSet || notification.againAfter > 0 {
         guard admit(message, notification, born) else { return true }
+      } else if recentlySent.isUsed {
+        remember(notification, entry)
       }
       outbox[message].isAdmitted = true
     }

@@ -24,6 +24,9 @@ package struct RecentKeys: ~Copyable {
 
   package init() {}
 
+  /// Whether there may be a key.
+  package var isUsed: Bool { entries.capacity > 0 }
+
   package func find(_ key: UInt64) -> Entry? {
     place(of: key).map { entries[$0] }
   }

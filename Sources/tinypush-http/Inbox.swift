@@ -106,6 +106,12 @@ struct Inbox: ~Copyable {
       if !isPosting, !request.method.equals("GET") {
         return refuseMethod(request, "GET, POST, PUT")
       }
+      // An old browser says nothing of the page for whose picture it sends a GET.
+      guard isPosting || !tokens.isEmpty || request.isOfUNIXSocket else {
+        return refuse(
+          request, 403, "web-page",
+          "without token-file a web page could send this with GET: use POST, or set token-file")
+      }
     case .list: if !isPosting { return refuseMethod(request, "POST, PUT") }
     case .gotify, .webhook:
       if !request.method.equals("POST") { return refuseMethod(request, "POST") }
@@ -214,12 +220,7 @@ struct Inbox: ~Copyable {
   ) -> Bool {
     if list.count == 0, options.has(.token) { return true }
     let name = list.count > 0 ? list.looseBytes : Notification.defaultList.span
-    if RecipientsFile.isName(name) {
-      var path = Text(capacity: 4200)
-      path.append(bytes: recipients.span)
-      path.append("/", bytes: name)
-      if path.withCString({ access($0, F_OK) == 0 || clinux_errno() != ENOENT }) { return true }
-    }
+    if RecipientsFile.mayExist(name, in: recipients.span) { return true }
     refuse(
       request, 404, "list-missing",
       "there is no recipients file of this name; tinypush recipient list shows the names")

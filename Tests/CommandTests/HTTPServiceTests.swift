@@ -338,6 +338,27 @@ import Testing
     }
   }
 
+  @Test func `a GET over TCP sends only with a token`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let file = try box.write("0123456789abcdef\n", to: "token")
+    for (settings, header, status) in [
+      ("", "Accept: */*", 403), ("token-file = \(file)\n", "Accept: */*", 401),
+      ("token-file = \(file)\n", "Authorization: Bearer 0123456789abcdef", 200),
+    ] {
+      let port = try box.port().number
+      let service = try HTTPService(
+        in: box, settings: settings, address: "127.0.0.1:\(port)")
+      let curl = try box.run([
+        "curl", "--silent", "--write-out", "\n%{http_code}", "--header", header,
+        "http://127.0.0.1:\(port)/family/publish?message=x",
+      ])
+      #expect(curl.output.hasSuffix("\n\(status)"), "\(curl.output)")
+      #expect(try service.child.terminate() == 0)
+    }
+    #expect(box.queued.count == 1)
+  }
+
   @Test func `with a token a proxy may pass on its own name`() throws {
     let box = try Box()
     defer { box.end() }

@@ -1,6 +1,7 @@
 import TinyPush
 
-/// A session with a broker of MQTT 5 or 3.1.1, as one subscriber with acknowledgements of its own timing.
+/// A session with a broker of MQTT 5 or 3.1.1, as one subscriber with acknowledgements of its own
+/// timing.
 ///
 /// The session is pure: it touches no socket and no clock. The caller reads from its socket into
 /// ``makeRoom()``, calls ``next(at:)`` until there is no event left, writes ``output`` to its

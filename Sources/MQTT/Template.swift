@@ -229,6 +229,7 @@ private struct Rounded {
   let isNegative: Bool
   /// The digits before and behind the point.
   let digits: UInt64
+  let places: Int
   /// 10 to the power of the number of places.
   let scale: UInt64
 
@@ -240,6 +241,7 @@ private struct Rounded {
     guard scaled < 9_007_199_254_740_992 else { return nil }
     digits = UInt64(scaled)
     isNegative = number < 0 && digits > 0
+    self.places = places
     self.scale = scale
   }
 }
@@ -248,11 +250,8 @@ extension Text {
   fileprivate mutating func append(_ number: Rounded) {
     if number.isNegative { append("-") }
     append(number.digits / number.scale)
-    if number.scale > 1 { append(".") }
-    var rest = number.scale / 10
-    while rest > 0 {
-      append(byte: UInt8(ascii: "0") + UInt8(number.digits / rest % 10))
-      rest /= 10
-    }
+    guard number.places > 0 else { return }
+    append(".")
+    append(number.digits % number.scale, digits: number.places)
   }
 }

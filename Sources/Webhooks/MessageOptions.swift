@@ -97,18 +97,18 @@ public struct MessageOptions: ~Copyable {
 
   /// Sets a parameter that a header or a member of a JSON object gives; one of the query counts more.
   mutating func set(_ key: Key, to value: Span<UInt8>) throws(Problem) {
-    guard !has(key) else { return }
-    let start = values.count
-    values.append(bytes: value)
-    guard !values.isCut else { throw .tooLarge }
-    places[key.rawValue] = start..<values.count
+    try set(key) { $0.append(bytes: value) }
   }
 
   /// Sets a parameter to the content of a JSON string, with its escapes.
   mutating func set(_ key: Key, toJSON content: Span<UInt8>) throws(Problem) {
+    try set(key) { $0.append(unescaping: content) }
+  }
+
+  private mutating func set(_ key: Key, _ append: (inout Text) -> Void) throws(Problem) {
     guard !has(key) else { return }
     let start = values.count
-    values.append(unescaping: content)
+    append(&values)
     guard !values.isCut else { throw .tooLarge }
     places[key.rawValue] = start..<values.count
   }

@@ -27,8 +27,9 @@ struct ActingUser {
     group != 0 && (owner.map { $0.group == group } ?? false)
   }
 
-  /// Calls `body` with the rights of the agent's user if this user is root, otherwise with its own, and returns whether they could be taken, which may fail in a
-  /// container.
+  /// Calls `body` with the rights of the agent's user if this user is root, otherwise with its own.
+  ///
+  /// - Returns: whether the rights could be taken, which may fail in a container.
   @discardableResult
   func act(_ body: () -> Void) -> Bool {
     let isOther = isAnother

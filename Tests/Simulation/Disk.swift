@@ -110,7 +110,7 @@ final class SpoolFile {
 
   /// Changes its identity.
   func change(_ timeline: Timeline) {
-    changeTimeNs = max(timeline.fileTimeNs, changeTimeNs + 1)
+    changeTimeNs = timeline.fileTimeNs
     cameAt = timeline.now
   }
 

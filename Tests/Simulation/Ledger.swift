@@ -281,7 +281,7 @@ final class Ledger {
       return file.isOriginalKept
         || file.lines.contains { $0.isDurable && item.isText(at: $0.failure.offset) }
     }
-    if mayExpire(item) { return true }
+    if mayExpire(item, in: file) { return true }
     if item.list != nil { return isDecidedForAll(item, in: file) }
     return isDecided(number, item, in: file)
   }
@@ -303,7 +303,7 @@ final class Ledger {
       }
   }
 
-  func mayExpire(_ item: Item) -> Bool {
+  func mayExpire(_ item: Item, in file: SpoolFile? = nil) -> Bool {
     guard let wall = timeline.latestWall(since: item.putAt) else { return false }
     if let expiration = item.expiration { return expiration > 0 && expiration <= wall }
     let ttl = item.ttl ?? UInt64(settings.ttl)
@@ -318,6 +318,7 @@ final class Ledger {
     // If the clock was set before the agent began, or twice at once, the agent cannot know by which
     // clock the file came.
     return timeline.wasSet(between: item.putAt, and: max(life.beganAt, item.putAt))
+      || file.map { timeline.wasSet(between: $0.cameAt, and: $0.cameAt) } ?? false
   }
 
   /// The tolerance for a notification that was read in time and sent after it expired.

@@ -29,7 +29,7 @@ extension Ledger {
           || rejection.reason == .invalidPayloadSize && life.payloadLimit < .max
           || suppressing.gone[token] != nil
       case .suppressed: suppressing.known.forbids(token, registered: 0)
-      case .expired: file.items.contains { $0.number == number && mayExpire($0) }
+      case .expired: file.items.contains { $0.number == number && mayExpire($0, in: file) }
       case .dropped: settings.uncertain == .drop
       case .superseded: true
       case .postponed, .limited, .duplicate: hasLimits

@@ -23,7 +23,9 @@ extension Ledger {
     /// The items that were replaced, by identity.
     var replaced: [Int: Item] = [:]
     /// Removed items, with the agent of that time and its count of superseded notifications.
-    var forgotten: [Int: (life: Int, superseded: UInt64)] = [:]
+    ///
+    /// Text that was read of a file that was then moved to `failed/` is still delivered.
+    var forgotten: [Int: (life: Int, superseded: UInt64, isSetAside: Bool)] = [:]
   }
 
   // MARK: - Recipients files
@@ -58,13 +60,15 @@ extension Ledger {
 
   func isDecidedForAll(_ item: Item, in file: SpoolFile) -> Bool {
     let versions = versions(item)
-    guard
-      versions.contains(where: { $0.problems == 0 })
-        || file.lines.contains(where: {
-          $0.isDurable && $0.failure.number == nil
-            && $0.failure.serial == World.serial(of: item.number!)
-        })
-    else { return false }
+    let isRecorded = file.lines.contains {
+      $0.isDurable && $0.failure.number == nil
+        && $0.failure.serial == World.serial(of: item.number!)
+    }
+    if isRecorded, hasSlept {
+      isUneventful = false
+      return true
+    }
+    guard versions.contains(where: { $0.problems == 0 }) || isRecorded else { return false }
     return numbers(of: item).allSatisfy { isDecided($0, item, in: file) }
   }
 
@@ -90,11 +94,14 @@ extension Ledger {
     guard let items = waiting.items[failure.serial] else { return }
     if !items.contains(where: { item in
       item.list.map { failure.reason.contains("recipients file \($0)") } ?? false
-        && versions(item).contains { $0.problems > 0 }
+        && (versions(item).contains { $0.problems > 0 } || hasSlept)
     }) {
       complain("nothing was wrong with the recipients of \(failure.serial): \(failure.reason)")
     }
   }
+
+  /// Whether the machine slept: a recipients file may have had a lease for as long.
+  private var hasSlept: Bool { sleptUntil.milliseconds > 0 }
 
   // MARK: - Sending
 
@@ -182,7 +189,7 @@ extension Ledger {
   /// Its items may have replaced others before.
   func forget(_ file: SpoolFile) {
     for item in file.items where item.number != nil {
-      waiting.forgotten[item.identity] = (lives, life.counters.superseded)
+      waiting.forgotten[item.identity] = (lives, life.counters.superseded, file.isSetAside)
     }
     reopen(file)
   }
@@ -230,7 +237,9 @@ extension Ledger {
     // What was read of a file arrives, though the file is gone.
     if let number = item.number, gateway.acceptances[number] != nil { return true }
     if let forgotten = waiting.forgotten[item.identity] {
-      if file.waitsSince > Instant(milliseconds: 0) { return forgotten.life == lives }
+      if file.waitsSince > Instant(milliseconds: 0) || forgotten.isSetAside {
+        return forgotten.life == lives
+      }
       return file.reader.life == forgotten.life && file.reader.superseded < forgotten.superseded
     }
     return false

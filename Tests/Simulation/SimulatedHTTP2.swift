@@ -17,13 +17,18 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private var dials: [Instant] = []
   /// Whether the last connection was cut with open requests.
   private var mustStartSmall = false
+  private struct OpenMessage {
+    var message: MessageNumber
+    var number: Int
+    var key: String?
+    var order: UInt64
+    /// Whether a newer notification with the key was accepted before this one was taken.
+    var isLate: Bool
+  }
   /// Notifications that were taken and have no outcome.
-  private var open: [(message: MessageNumber, number: Int, key: String?, order: UInt64)] = []
+  private var open: [OpenMessage] = []
   /// The order of the newest accepted notification, by device and collapse ID.
-  ///
-  /// The numbers of notifications that were taken after a newer one was accepted.
   private var shown: [String: UInt64] = [:]
-  private var late: Set<Int> = []
   private var traffic = LinkTraffic()
   private var wasSupplied = false
 
@@ -68,12 +73,10 @@ struct SimulatedHTTP2: ~Copyable, Link {
     let key =
       message.collapseID.isEmpty
       ? nil : "\(token) " + String(text.extracting(message.collapseID))
-    if let key, shown[key, default: 0] > message.order {
-      late.insert(number)
-    } else {
-      late.remove(number)
-    }
-    open.append((message.number, number, key, message.order))
+    let isLate = key.map { shown[$0, default: 0] > order } ?? false
+    open.append(
+      OpenMessage(
+        message: message.number, number: number, key: key, order: order, isLate: isLate))
     link.take(message, in: text)
   }
 
@@ -83,18 +86,17 @@ struct SimulatedHTTP2: ~Copyable, Link {
       service.ledger.complain("an outcome of a notification that was not taken: \(message)")
       return (message, outcome)
     }
-    let (_, number, key, order) = open.remove(at: index)
+    let taken = open.remove(at: index)
+    let number = taken.number
     service.say("    \(number): \(outcome)")
     switch outcome {
     case .accepted:
       if service.gateway.acceptances[number] == nil {
         service.ledger.complain("\(number) counts as accepted, and is not")
       }
-      if let key {
-        if late.contains(number) {
-          service.ledger.complain("\(number) replaces a newer one")
-        }
-        shown[key] = max(shown[key, default: 0], order)
+      if let key = taken.key {
+        if taken.isLate { service.ledger.complain("\(number) replaces a newer one") }
+        shown[key] = max(shown[key, default: 0], taken.order)
       }
       service.ledger.proves(number)
     case .rejected(let rejection):

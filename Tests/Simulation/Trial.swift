@@ -306,6 +306,7 @@ public final class Trial {
       world.timeline.plan(after: duration) { [self] in
         beingWritten.remove(file.name)
         created.isBeingWritten = false
+        if world.timeline.elapsed >= faults.calmAt { created.mayGrow = false }
         guard world.disk.waiting.contains(where: { $0 === created }) else {
           world.ledger.isUneventful = false
           return

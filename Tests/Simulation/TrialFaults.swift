@@ -205,7 +205,7 @@ extension Trial {
     for list in world.disk.lists.values where list.isBusy { list.failure = nil }
     for file in files {
       if file.isBusy { file.failure = nil }
-      file.mayGrow = false
+      if !file.isBeingWritten { file.mayGrow = false }
     }
   }
 

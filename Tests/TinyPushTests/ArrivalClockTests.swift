@@ -159,6 +159,22 @@ func `a ttl counts on while no agent runs`(isOver: Bool) {
   #expect(world.courier.counters.expired == 1)
 }
 
+@Test func `a ttl of appended text starts at the append, even after the clock was set back`() {
+  let world = World()
+  world.wallAtStart = 1_900_000_000
+  world.put("a", 1)
+  let file = world.waitingFiles[0]
+  file.mayGrow = true
+  world.run(.seconds(60))
+  world.wallAtStart = 1_700_000_000
+  world.run(.seconds(1))
+  let text = #"{"token": "\#(World.token(2))", "ttl": 40, "payload": {"aps": {"badge": 1}}}"#
+  world.append(to: file, text, items: [Item(number: 2)], tells: true)
+  world.run(.seconds(10))
+  #expect(world.accepted == [1, 2])
+  #expect(world.courier.counters.expired == 0)
+}
+
 @Test func `nothing expires while the clock is not set`() {
   let world = World()
   world.wallAtStart = nil

@@ -179,9 +179,9 @@ extension Courier {
     case .text(let bytes, let isWhole, let facts):
       if reader.file == nil { taken(facts) }
       let file = reader.file!
-      if facts.size > files[file].size { reader.cursor.waitsSince = nil }
-      // What was appended came later than the file.
-      if facts.modifiedNs > files[file].arrivalNs {
+      if facts.size > files[file].size {
+        reader.cursor.waitsSince = nil
+        // What was appended came later than the file, even if the clock was set back since.
         files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
       }
       files[file].size = facts.size

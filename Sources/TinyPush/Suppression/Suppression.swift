@@ -147,7 +147,10 @@ public struct Learned: ~Copyable {
       // Only a record with a time can be written to disk.
       if record.overrides(records[index]) || records[index].time == Self.noTime {
         records[index] = record
-        self.record(record)
+        // The record that is gone may have been the only one to write to disk.
+        isNew = false
+        isUrgent = false
+        retry()
       }
       return
     }

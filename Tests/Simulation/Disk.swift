@@ -128,6 +128,11 @@ final class SpoolFile {
 
   func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
 
+  /// Whether it holds something that was put aside from another file.
+  func comes(from other: SpoolFile) -> Bool {
+    items.contains { item in other.items.contains { $0.identity == item.identity } }
+  }
+
   /// Damages its end or all of it: the file becomes shorter, or NULs replace the contents.
   func tear(_ random: inout Seeded) {
     guard !isTorn else { return }

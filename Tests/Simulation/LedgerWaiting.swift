@@ -191,6 +191,10 @@ extension Ledger {
     for item in file.items where item.number != nil {
       waiting.forgotten[item.identity] = (lives, life.counters.superseded, file.isSetAside)
     }
+    // The rest of the file would have replaced notifications that wait.
+    for other in disk.later.values where file.isSetAside && other.comes(from: file) {
+      other.isExcused = true
+    }
     reopen(file)
   }
 
@@ -248,8 +252,10 @@ extension Ledger {
   /// Checks after the faults that replacements arrived after what they replaced was put.
   func checkReplaced() {
     for item in waiting.replaced.values {
-      // The item was put aside twice, and was sent in the end.
-      if waiting.settled[item.identity] != nil { continue }
+      // The item was put aside twice and was sent in the end, or its file was removed.
+      if waiting.settled[item.identity] != nil || waiting.forgotten[item.identity] != nil {
+        continue
+      }
       let hasArrived = waiting.keyed[item.collapseKey!]!.contains { other in
         guard item.isBefore(other) else { return false }
         if waiting.forgotten[other.identity] != nil || mayExpire(other) { return true }

@@ -4,11 +4,12 @@ import TinyPush
 public enum RuleKey: UInt8, BitwiseCopyable {
   case when, to, token, title, subtitle, alert, sound, badge, level, data
   case collapseID, priority, ttl, againAfter, urgent, topic, pushType, retained, goOn
+  case onChange, silentFor
 
   static var names: WordList {
     """
     when to token title subtitle alert sound badge level data collapse-id priority ttl again-after \
-    urgent topic push-type retained continue
+    urgent topic push-type retained continue on-change silent-for
     """
   }
 
@@ -31,10 +32,13 @@ public enum RuleKey: UInt8, BitwiseCopyable {
   /// Whether the value is a number of seconds, a number or a word, and no template.
   var isFixed: Bool {
     switch self {
-    case .priority, .ttl, .againAfter, .urgent, .level, .pushType, .retained, .goOn: true
+    case .priority, .ttl, .againAfter, .urgent, .level, .pushType: true
+    case .retained, .goOn, .onChange, .silentFor: true
     default: false
     }
   }
+  /// Whether the key is about the messages that come.
+  var isOfMessage: Bool { self == .retained || self == .goOn || self == .onChange }
   /// Whether the key makes a device show or do something.
   var isContent: Bool {
     switch self {
@@ -53,5 +57,6 @@ public enum RuleProblem: Error, Equatable {
   case condition
   case data
   case empty
+  case silence
   case tooMany
 }

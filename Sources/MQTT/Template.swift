@@ -45,6 +45,24 @@ enum Template {
     return level(text.extracting(rest)) != nil
   }
 
+  private static let payload: StaticString = "payload"
+
+  /// Whether a checked template has an expression of the payload.
+  static func usesPayload(_ template: Span<UInt8>) -> Bool {
+    var index = 0
+    while index < template.count {
+      let byte = template[index]
+      index += 1
+      guard byte == .openBrace, index < template.count else { continue }
+      if template[index] == byte {
+        index += 1
+      } else if template.extracting(index..<template.count).begins(with: payload.span) {
+        return true
+      }
+    }
+    return false
+  }
+
   /// Appends a checked template with its expressions replaced by values of a message.
   static func append(
     _ template: Span<UInt8>, of message: MessageText, to text: inout Text

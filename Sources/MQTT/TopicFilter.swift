@@ -35,6 +35,14 @@ public enum TopicFilter {
     return true
   }
 
+  /// Whether a valid filter is for one topic only: it has no wildcards.
+  static func isTopic(_ filter: Span<UInt8>) -> Bool {
+    for index in filter.indices where filter[index] == .plus || filter[index] == .hash {
+      return false
+    }
+    return true
+  }
+
   /// Whether a topic matches a valid filter.
   ///
   /// Wildcards do not match a first level that begins with `$` (section 4.7.2).

@@ -26,13 +26,17 @@ public struct TopicRules: ~Copyable {
   private static let textBytesMax = 128 * 1024
 
   private let rules = FixedBuffer<Rule>(capacity: TopicRules.rulesMax)
-  private let entries = FixedBuffer<Entry>(capacity: TopicRules.entriesMax)
+  let entries = FixedBuffer<Entry>(capacity: TopicRules.entriesMax)
   private let texts = FixedBuffer<UInt8>(capacity: TopicRules.textBytesMax)
   /// The number of rules.
   public private(set) var count = 0
   private var entryCount = 0
   private var textCount = 0
-  private var scratch = Text(capacity: 64 * 1024)
+  var scratch = Text(capacity: 64 * 1024)
+  var changes = Changes()
+  var silences = SilentTopics()
+  var hasChanges = false
+  var hasSilences = false
 
   /// Creates an empty table.
   public init() {}
@@ -84,16 +88,29 @@ public struct TopicRules: ~Copyable {
     entries[entryCount] = Entry(key: key, start: text.start, end: text.end)
     entryCount += 1
     rules[count - 1].entryEnd = Int32(entryCount)
+    if key == .onChange { hasChanges = true }
+    if key == .silentFor { hasSilences = true }
   }
 
   /// Checks that the last rule is whole.
   public func finish() throws(RuleProblem) {
     guard count > 0 else { return }
-    let rule = rules[count - 1]
-    for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key.isContent {
-      return
+    let isSilence = silence(count - 1) != nil
+    var hasContent = false
+    for index in entryRange(count - 1) {
+      let key = entries[index].key
+      if key.isContent { hasContent = true }
+      guard isSilence, key != .when else { continue }
+      // Silence has a topic, and no payload.
+      guard !key.isOfMessage, key.isFixed || !Template.usesPayload(value(entries[index])) else {
+        throw .silence
+      }
     }
-    throw .empty
+    if !hasContent { throw .empty }
+  }
+
+  func entryRange(_ rule: Int) -> Range<Int> {
+    Int(rules[rule].entryStart)..<Int(rules[rule].entryEnd)
   }
 
   private mutating func store(_ text: Span<UInt8>) throws(RuleProblem) -> (start: Int32, end: Int32)
@@ -156,7 +173,7 @@ public struct TopicRules: ~Copyable {
   }
 
   @_lifetime(immortal)
-  private func value(_ entry: Entry) -> Span<UInt8> {
+  func value(_ entry: Entry) -> Span<UInt8> {
     texts.looseSpan(Int(entry.start)..<Int(entry.end))
   }
 
@@ -172,6 +189,10 @@ public struct TopicRules: ~Copyable {
     case ignored
     /// The message is the retained one of its topic, and meets a rule for new ones only.
     case retained
+    /// The message makes the same notification as the one before.
+    case unchanged
+    /// The message meets a rule that rings when no more messages come.
+    case heard
     /// The notification has more than ``NotificationReader/objectBytesMax`` bytes, so that the agent
     /// would refuse it.
     case tooLarge
@@ -204,7 +225,7 @@ public struct TopicRules: ~Copyable {
   /// Whether a rule lets those behind it make notifications of the same message, too.
   public func goesOn(_ rule: Int) -> Bool { isSet(.goOn, in: rule) }
 
-  private func isSet(_ key: RuleKey, in rule: Int) -> Bool {
+  func isSet(_ key: RuleKey, in rule: Int) -> Bool {
     let rule = rules[rule]
     for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key == key {
       return value(entries[index]).equals("yes")
@@ -221,11 +242,34 @@ public struct TopicRules: ~Copyable {
     var hasRule = first > 0
     for rule in first..<count where TopicFilter.matches(filter(rule), message.topic) {
       hasRule = true
-      guard holds(rule, message) else { continue }
+      guard holds(rule, message) else {
+        forgetChange(rule, message)
+        continue
+      }
+      guard silence(rule) == nil else {
+        if outcome == .ignored { outcome = .heard }
+        continue
+      }
       guard !isRetained || isSet(.retained, in: rule) else {
         outcome = .retained
         continue
       }
+      if isSet(.onChange, in: rule) {
+        let start = line.count
+        append(rule, of: message, key: nil, to: &line)
+        var hash = Hash()
+        hash.add(line.bytes.extracting(start..<line.count))
+        line.truncate(to: start)
+        guard changes.note(hash.value, of: changeKey(rule, message)) else {
+          outcome = .unchanged
+          guard goesOn(rule) else {
+            forgetChanges(behind: rule, message)
+            return outcome
+          }
+          continue
+        }
+      }
+      if !goesOn(rule) { forgetChanges(behind: rule, message) }
       let key = packetID.map { MessageKey(message, packetID: $0, part: first) }
       append(rule, of: message, key: key, to: &line)
       return .rule(rule)
@@ -237,7 +281,7 @@ public struct TopicRules: ~Copyable {
     return .notification
   }
 
-  private mutating func holds(_ rule: Int, _ message: MessageText) -> Bool {
+  mutating func holds(_ rule: Int, _ message: MessageText) -> Bool {
     let rule = rules[rule]
     for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key == .when {
       guard Condition.holds(value(entries[index]), for: message, &scratch) else { return false }
@@ -245,7 +289,7 @@ public struct TopicRules: ~Copyable {
     return true
   }
 
-  private mutating func append(
+  mutating func append(
     _ rule: Int, of message: MessageText, key: MessageKey?, to line: inout Text
   ) {
     let entries = Int(rules[rule].entryStart)..<Int(rules[rule].entryEnd)
@@ -286,7 +330,7 @@ public struct TopicRules: ~Copyable {
     line.endLine()
   }
 
-  private mutating func render(_ entry: Entry, _ message: MessageText) {
+  mutating func render(_ entry: Entry, _ message: MessageText) {
     scratch.clear()
     Template.append(value(entry), of: message, to: &scratch)
   }

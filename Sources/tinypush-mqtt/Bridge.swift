@@ -131,6 +131,7 @@ struct Bridge: ~Copyable {
       if isSubscribed {
         if let askAt, askAt <= now { askAgain(at: now) }
         fleet.publish(&session, at: now)
+        if let due = config.rules.silentAt, due <= now { ringForSilence(at: now) }
       }
       send(at: now)
       if let quietAt, quietAt <= now { break }
@@ -153,6 +154,7 @@ struct Bridge: ~Copyable {
     if isSubscribed, session.mayPublish, let due = fleet.dueAt {
       wake = wake.map { min($0, due) } ?? due
     }
+    if isSubscribed, let due = config.rules.silentAt { wake = wake.map { min($0, due) } ?? due }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
     let count = events.wait(timeout)
@@ -193,6 +195,8 @@ struct Bridge: ~Copyable {
   private mutating func hangUp(pause: Bool) {
     connection.hangUp(epoll: events.epoll, closeNotify: true)
     session.ended()
+    if batch.count > 0 { config.rules.forgetChanges() }
+    config.rules.silencesTold(isKept: false)
     batch.clear()
     openInBatch = 0
     isSessionUp = false
@@ -250,7 +254,9 @@ struct Bridge: ~Copyable {
         let result = connection.read(session.makeRoom())
         guard result > 0 else {
           guard result != CMBED_WANT_READ else { break }
-          return connectionEnded()
+          // The broker does not send messages of QoS 0 again.
+          write(at: now)
+          return isSessionUp ? connectionEnded() : ()
         }
         session.take(Int(result))
       }
@@ -353,6 +359,7 @@ struct Bridge: ~Copyable {
         isSubscribed = true
         logConnection(hasSession)
         hadSession = true
+        config.rules.connected(at: now)
         refused = 0
         if isTakeover {
           takeOver(hasSession, at: now)
@@ -475,6 +482,7 @@ struct Bridge: ~Copyable {
       // The spool failed: the broker sends this message again.
       guard isSessionUp else { return }
     }
+    if !config.rules.hear(topic: topic, payload: payload, at: now) { logUnheard(topic) }
     makeNotifications(topic, payload, message)
     if message.packetID != nil { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }
@@ -499,13 +507,33 @@ struct Bridge: ~Copyable {
       case .tooLarge:
         counts.tooLarge += 1
         logTooLarge(topic)
-      case .ignored, .retained:
+      case .heard: break
+      case .ignored, .retained, .unchanged:
         guard first == 0 else { return }
         counts.ignored += 1
-        if outcome == .retained { logRetained(topic) } else { logIgnored(topic, payload) }
+        switch outcome {
+        case .retained: logRetained(topic)
+        case .unchanged: logUnchanged(topic)
+        default: logIgnored(topic, payload)
+        }
       }
       return
     }
+  }
+
+  /// Tells which topics are silent for too long.
+  private mutating func ringForSilence(at now: Instant) {
+    while batch.count <= Self.batchBytesMax - 2 * NotificationReader.objectBytesMax,
+      let rule = config.rules.appendSilence(at: now, to: &batch)
+    {
+      counts.notifications += 1
+      var text = Text()
+      text.append("silence: the rule in line ", config.rules.line(of: rule))
+      text.append(" rings for [", printable: config.rules.filter(rule), "]")
+      log.write(.info, text, about: .messages)
+    }
+    write(at: now)
+    if isSessionUp { config.rules.silencesTold(isKept: true) }
   }
 
   /// Writes the notifications that wait into one file of the spool, and then acknowledges their
@@ -566,6 +594,7 @@ struct Bridge: ~Copyable {
       asked = InlineArray(repeating: 0)
       refused = 0
       for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
+      if isSubscribed { config.rules.connected(at: now) }
     } else {
       reconnect(at: now)
     }
@@ -636,6 +665,21 @@ struct Bridge: ~Copyable {
     text.append("message ignored, topic ", printable: topic)
     text.append(": it is a retained one, and may be old; retained = yes in its rule takes it")
     log.write(.info, text, about: .messages)
+  }
+
+  private mutating func logUnchanged(_ topic: Span<UInt8>) {
+    var text = Text(capacity: 1024)
+    text.append("message ignored, topic ", printable: topic)
+    text.append(": the notification is the same as the one before")
+    log.write(.info, text, about: .messages)
+  }
+
+  private mutating func logUnheard(_ topic: Span<UInt8>) {
+    var text = Text(capacity: 1024)
+    text.append("no room to listen to topic ", printable: topic)
+    text.append(": its silence will not ring; make the topic filters of rules with silent-for")
+    text.append(" match fewer topics")
+    log.write(.warning, text, about: .mistakes)
   }
 
   private mutating func logStart() {

@@ -323,7 +323,10 @@ extension BridgeConfig.Reading {
       case .urgent:
         spelled.append(
           try Config.choice(value, "true false", "true or false") == 0 ? "true" : "false")
-      case .retained, .goOn:
+      case .silentFor:
+        spelled.append(
+          try Config.duration(value, min: 1000, max: 31_536_000_000).milliseconds / 1000)
+      case .retained, .goOn, .onChange:
         _ = try Config.choice(value, "yes no", "yes or no")
         spelled.append(bytes: value)
       case .level:
@@ -381,6 +384,10 @@ extension BridgeConfig.Reading {
         " takes EXPRESSION = VALUE (or !=, <, <=, >, >=, contains), such as payload.state = on, and or between several; put a value with one of = < > in quotes, and what would follow and in a line of its own"
       )
     case .data: message.append(" takes KEY = TEXT")
+    case .silence:
+      message.append(
+        ": a rule with silent-for rings when no message comes: it has no payload, and no retained, continue or on-change; use {topic} or {topic.2}"
+      )
     case .empty: message.append(" shows nothing: add alert = TEXT")
     case .tooMany: message.append(": too many rules")
     }

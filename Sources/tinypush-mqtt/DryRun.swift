@@ -78,7 +78,8 @@ struct DryRun: ~Copyable {
     if case .message(.ignored) = outcome, first > 0 { return nil }
     var isRefused = false
     switch outcome {
-    case .message(.ignored), .message(.retained): ignored += 1
+    case .message(.ignored), .message(.retained), .message(.unchanged), .message(.heard):
+      ignored += 1
     case .malformed: isRefused = true
     case .message(.tooLarge):
       findings.add(Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax))
@@ -137,6 +138,10 @@ struct DryRun: ~Copyable {
       appendPlace(of: rule)
     case .message(.notification): output.append(": no rule; the payload is a notification")
     case .message(.tooLarge): output.append(": refused")
+    case .message(.unchanged):
+      output.append(": ignored: the notification is the same as the one before")
+    case .message(.heard):
+      output.append(": heard: a rule with silent-for rings when no more messages come")
     case .message(.ignored), .message(.retained):
       output.append(": ignored: ")
       if payload.count == 0 {
@@ -188,7 +193,8 @@ struct DryRun: ~Copyable {
     output.member("line", number: lines.line)
     output.member("topic", string: topic)
     switch outcome {
-    case .message(.ignored), .message(.retained): output.member("state", word: "ignored")
+    case .message(.ignored), .message(.retained), .message(.unchanged), .message(.heard):
+      output.member("state", word: "ignored")
     case .message(.rule(let rule)):
       output.member("state", word: isRefused ? "refused" : "sent")
       output.member("rule", string: config.rules.filter(rule))

@@ -300,6 +300,71 @@ import Testing
     #expect(try bridge.terminate() == 0)
   }
 
+  @Test func `a rule for changes rings once for a state, and one for silence when no more comes`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(
+      broker,
+      """
+      subscribe = sensor/#
+      [sensor/+]
+      silent-for = 1s
+      alert = {topic.2} is silent
+      [sensor/#]
+      on-change = yes
+      alert = {topic.2} {payload}
+      """)
+    let bridge = try box.bridge(to: broker)
+    try broker.publish("sensor/a", lines: ["wet", "wet", "dry"])
+    try bridge.line("topic sensor/a: the notification is the same as the one before", in: .errors)
+    try bridge.line("silence: the rule in line 4 rings for [sensor/+]", in: .errors)
+    try wait(for: "three notifications") { try box.alerts() == ["a wet", "a dry", "a is silent"] }
+    try broker.publish("sensor/a", "dry")
+    try wait(for: "silence again") { try box.alerts().count == 4 }
+    #expect(try box.alerts().last == "a is silent")
+    #expect(try bridge.terminate() == 0)
+    let tried = try box.run(
+      [Box.bridge, "check", "--rules", "\(box.path)/mqtt.conf", "-"],
+      input: "sensor/a wet\nsensor/a wet\n")
+    #expect(tried.output.contains("the notification is the same as the one before"))
+    try box.write(
+      "subscribe = a\n[a]\nsilent-for = 1h\nalert = {payload}\n", to: "mqtt.conf")
+    let wrong = try box.run([Box.bridge, "check", "--rules", "\(box.path)/mqtt.conf"])
+    #expect(wrong.errors.contains(":2: [a]: a rule with silent-for rings when no message comes"))
+  }
+
+  @Test func `messages that came before the broker ended the connection are in the spool`() throws {
+    let box = try Box()
+    defer { box.end() }
+    // CONNACK, SUBACK, and a message of QoS 0 just before the end.
+    let broker = try box.start([
+      "python3", "-c",
+      """
+      import socket
+      listener = socket.create_server(("127.0.0.1", 0))
+      print("listening", listener.getsockname()[1], flush=True)
+      link = listener.accept()[0]
+      link.recv(4096)
+      link.sendall(bytes.fromhex("20 03 00 00 00"))
+      asked = link.recv(4096)
+      # The message and the end come in one packet.
+      link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+      link.sendall(
+        bytes.fromhex("90 04") + asked[2:4] + bytes.fromhex("00 01")
+        + bytes.fromhex("30 0e 00 08") + b"alerts/1" + bytes.fromhex("00") + b"wet")
+      link.close()
+      """,
+    ])
+    let port = try broker.line("listening ").dropFirst("listening ".count)
+    try box.write("broker = 127.0.0.1:\(port)\n" + Self.simple, to: "mqtt.conf")
+    let bridge = try box.bridge()
+    try wait(for: "the message") { try box.alerts() == ["wet"] }
+    #expect(try bridge.terminate() == 0)
+  }
+
   @Test(arguments: ["code", "close", "silence"])
   func `a broker of MQTT 3.1.1 is spoken to in its language`(way: String) throws {
     let box = try Box()

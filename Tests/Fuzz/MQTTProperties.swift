@@ -99,7 +99,7 @@ func rulesViolation(_ text: [UInt8]) -> String? {
   // Wildcards do not match topics that begin with `$`.
   case .ignored:
     return (topic.first == 36 || payload.isEmpty) && made.isEmpty ? nil : "no rule is met"
-  case .retained: return "the message is not a retained one"
+  case .retained, .unchanged, .heard: return "no such rule is there"
   case .notification: return topic.first == 36 && made == payload + [10] ? nil : "no rule is met"
   }
   guard made.last == 10, !made.dropLast().contains(10),

@@ -188,7 +188,7 @@ struct Bridge: ~Copyable {
     text.append("cannot connect to the broker ")
     text.append(cString: broker.pointer)
     text.append(": ", bytes: connection.problem.bytes)
-    log.write(connection.isOurFault ? .error : .warning, text, about: .connection)
+    tell(connection.isOurFault ? .error : .warning, text)
     hangUp(pause: connection.isOurFault)
   }
 
@@ -232,7 +232,7 @@ struct Bridge: ~Copyable {
     if let problem = config.readPassword() {
       var text = Text()
       text.append("password-file ", problem)
-      log.write(.error, text, about: .connection)
+      tell(.error, text)
       return hangUp(pause: true)
     }
     isSessionUp = true
@@ -278,7 +278,7 @@ struct Bridge: ~Copyable {
       // Mosquitto 2.0 does not say so.
       text.append(": if another client uses the same client ID, set client-id")
     }
-    log.write(.warning, text, about: .connection)
+    tell(.warning, text)
     hangUp(pause: false)
   }
 
@@ -299,7 +299,7 @@ struct Bridge: ~Copyable {
       // After both versions the program waits.
       hasOtherWay = version == .v3
     }
-    log.write(problem.isConfiguration ? .error : .warning, text, about: .connection)
+    tell(problem.isConfiguration ? .error : .warning, text)
     hangUp(pause: problem.isConfiguration && !hasOtherWay)
   }
 
@@ -431,7 +431,7 @@ struct Bridge: ~Copyable {
     text.append(": ")
     BrokerProblem.append(reason, to: &text)
     text.append("; the program asks again in 5 minutes")
-    log.write(.error, text, about: .connection)
+    tell(.error, text)
   }
 
   /// The reason code with which the broker would refuse a topic filter that it does not offer.
@@ -452,7 +452,7 @@ struct Bridge: ~Copyable {
     text.append("the broker grants subscribe = ")
     text.append(printable: config.subscriptions.filter(index))
     text.append(" only QoS 0: a message that comes while this program is away or fails is lost")
-    log.write(.warning, text, about: .connection)
+    tell(.warning, text)
   }
 
   private mutating func askAgain(at now: Instant) {
@@ -624,6 +624,15 @@ struct Bridge: ~Copyable {
 
   // MARK: - The log
 
+  /// Logs the state of the connection, which `systemctl status` shows, too.
+  private mutating func tell(_ priority: Log.Priority, _ state: borrowing Text) {
+    log.write(priority, state, about: .connection)
+    var text = Text()
+    text.append("STATUS=")
+    text.append(state)
+    text.withCString { clinux_notify($0) }
+  }
+
   /// Logs that a message is lost since its notification is too large.
   private mutating func logTooLarge(_ topic: Span<UInt8>) {
     var text = Text(capacity: 1024)
@@ -712,7 +721,7 @@ struct Bridge: ~Copyable {
       text.append("; it keeps messages for an absent program only for ")
       text.append(roundedSeconds: Int64(session.sessionSeconds))
     }
-    log.write(isLost ? .warning : .info, text, about: .connection)
+    tell(isLost ? .warning : .info, text)
   }
 
   private mutating func logTotals() {

@@ -419,11 +419,13 @@ import Testing
     try box.write(
       "broker = 127.0.0.1:\(port)\nsubscribe = $share/boxes/alerts/#\n" + Self.simple,
       to: "mqtt.conf")
-    let bridge = try box.bridge()
+    let manager = try NotifySocket(in: box)
+    let bridge = try box.bridge(environment: manager.environment)
     try bridge.line(
       "refused subscribe = $share/boxes/alerts/#: it does not offer shared subscriptions: remove",
       in: .errors)
     try bridge.line("grants subscribe = alerts/# only QoS 0: a message", in: .errors)
+    try manager.receives("STATUS=the broker grants subscribe = alerts/# only QoS 0")
     #expect(try !broker.line("asked").contains("share"))
     #expect(try bridge.terminate() == 0)
   }

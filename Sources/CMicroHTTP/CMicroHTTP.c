@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -36,15 +37,19 @@ struct cmicrohttp_server {
   struct connection connections[CMICROHTTP_CONNECTIONS_MAX];
 };
 
+struct body {
+  uint8_t *bytes;
+  size_t count, capacity;
+};
+
 struct cmicrohttp_request {
   cmicrohttp_server *server;
   struct MHD_Connection *connection;
   const char *method;
   char *target;
-  uint8_t *body;
-  size_t count, capacity;
+  struct body body;
   size_t discarded;
-  int problem;  /* CMICROHTTP_TOO_LARGE or CMICROHTTP_NO_MEMORY */
+  int problem;  /* a negative result */
   int has_begun;
   int is_held;
   unsigned status;
@@ -90,36 +95,37 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state, 
   *state = NULL;
   if (!request) return;
   allow(request, 0);
-  request->server->bodies -= request->capacity;
+  request->server->bodies -= request->body.capacity;
   if (request->response) MHD_destroy_response(request->response);
-  free(request->body);
+  free(request->body.bytes);
   free(request->target);
   free(request);
 }
 
 static void keep(struct cmicrohttp_request *request, const char *bytes, size_t count) {
   struct cmicrohttp_server *server = request->server;
+  struct body *body = &request->body;
   if (request->problem) return;
-  if (count > server->settings.body_max - request->count) {
+  if (count > server->settings.body_max - body->count) {
     request->problem = CMICROHTTP_TOO_LARGE;
     return;
   }
-  if (count > request->capacity - request->count) {
-    size_t capacity = request->capacity ? request->capacity * 2 : 4096;
+  if (count > body->capacity - body->count) {
+    size_t capacity = body->capacity ? body->capacity * 2 : 4096;
     if (capacity > server->settings.body_max) capacity = server->settings.body_max;
-    if (capacity < request->count + count) capacity = request->count + count;
-    size_t more = capacity - request->capacity;
-    uint8_t *body = more <= server->settings.bodies_max - server->bodies ? realloc(request->body, capacity) : NULL;
-    if (!body) {
+    if (capacity < body->count + count) capacity = body->count + count;
+    size_t more = capacity - body->capacity;
+    uint8_t *larger = more <= server->settings.bodies_max - server->bodies ? realloc(body->bytes, capacity) : NULL;
+    if (!larger) {
       request->problem = CMICROHTTP_NO_MEMORY;
       return;
     }
-    request->body = body;
-    request->capacity = capacity;
+    body->bytes = larger;
+    body->capacity = capacity;
     server->bodies += more;
   }
-  memcpy(request->body + request->count, bytes, count);
-  request->count += count;
+  memcpy(body->bytes + body->count, bytes, count);
+  body->count += count;
 }
 
 static enum MHD_Result send_answer(struct cmicrohttp_request *request) {
@@ -340,10 +346,47 @@ int cmicrohttp_has_clear_length(const cmicrohttp_request *request) {
 }
 
 long cmicrohttp_body_count(const cmicrohttp_request *request) {
-  return request->problem ? request->problem : (long)request->count;
+  return request->problem ? request->problem : (long)request->body.count;
 }
 
-const uint8_t *cmicrohttp_body(const cmicrohttp_request *request) { return request->body; }
+const uint8_t *cmicrohttp_body(const cmicrohttp_request *request) { return request->body.bytes; }
+
+static void keep_escaped(struct cmicrohttp_request *request, const char *bytes, size_t count) {
+  for (size_t index = 0; index < count; index++) {
+    char escape[4];
+    snprintf(escape, sizeof escape, "%%%02X", (unsigned char)bytes[index]);
+    keep(request, escape, 3);
+  }
+}
+
+/* Takes a piece of a value. */
+static enum MHD_Result on_field(void *user, enum MHD_ValueKind kind, const char *name, const char *file,
+                                const char *type, const char *coding, const char *bytes, uint64_t offset,
+                                size_t count) {
+  (void)kind, (void)type, (void)coding;
+  struct cmicrohttp_request *request = user;
+  if (!name || file) request->problem = CMICROHTTP_FILE;
+  if (request->problem) return MHD_NO;
+  if (offset == 0) {
+    if (request->body.count > 0) keep(request, "&", 1);
+    keep_escaped(request, name, strlen(name));
+    keep(request, "=", 1);
+  }
+  keep_escaped(request, bytes, count);
+  return MHD_YES;
+}
+
+void cmicrohttp_read_form(cmicrohttp_request *request) {
+  if (request->problem) return;
+  struct body form = request->body;
+  request->body = (struct body){0};
+  struct MHD_PostProcessor *reader = MHD_create_post_processor(request->connection, 4096, on_field, request);
+  int is_read = reader && MHD_post_process(reader, (const char *)form.bytes, form.count) == MHD_YES;
+  int is_whole = reader && MHD_destroy_post_processor(reader) == MHD_YES;
+  if (!request->problem && !(is_read && is_whole)) request->problem = CMICROHTTP_MALFORMED;
+  request->server->bodies -= form.capacity;
+  free(form.bytes);
+}
 
 void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char *type, const uint8_t *body,
                        size_t count) {

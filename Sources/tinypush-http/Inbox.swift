@@ -124,8 +124,8 @@ struct Inbox: ~Copyable {
     }
     switch (BodyKind(request), route) {
     case (.other, _):
-      refuse(request, 415, "media-type", "send application/json or text/plain")
-    case (.text, .webhook), (.form, .webhook):
+      refuse(request, 415, "media-type", "send application/json, text/plain or a form")
+    case (.text, .webhook), (.form, .webhook), (.parts, .webhook):
       refuse(request, 415, "media-type", "a webhook is application/json")
     default: break
     }
@@ -173,8 +173,13 @@ struct Inbox: ~Copyable {
   /// Answers a complete request.
   mutating func complete(_ request: Request) {
     lastRequest = Clock.now()
+    if BodyKind(request) == .parts { request.readForm() }
     switch request.bodyCount {
     case Int(CMICROHTTP_TOO_LARGE): return refuseSize(request)
+    case Int(CMICROHTTP_MALFORMED):
+      return refuse(request, 400, "form", "the body is no form of the type multipart/form-data")
+    case Int(CMICROHTTP_FILE):
+      return refuse(request, 415, "file", "the form has a file: send only texts")
     case ..<0:
       return refuse(
         request, 503, "busy", "too many large requests at a time: send it again", retryAfter: "5")
@@ -257,8 +262,12 @@ struct Inbox: ~Copyable {
         "this is JSON: send it with Content-Type: application/json")
     }
     lines.clear()
-    if BodyKind(request) == .form, MessageOptions.isForm(body) {
+    let kind = BodyKind(request)
+    if kind == .parts || kind == .form && MessageOptions.isForm(body) {
       try options.read(body, isForm: true)
+      guard options.has(.message) else {
+        return refuse(request, 400, "no-text", "the form has no message")
+      }
       if isOfGotify { try options.takePriority(.gotify) }
       TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &lines)
     } else {
@@ -531,6 +540,8 @@ enum BodyKind {
   case text
   /// A form, or a text of `curl -d`.
   case form
+  /// A form of `curl -F`, with a part for each value.
+  case parts
   case other
 
   init(_ request: Request) {
@@ -549,11 +560,12 @@ enum BodyKind {
       name.append(byte: isCapital ? type[index] | 0x20 : type[index])
     }
     let known: WordList =
-      "application/json application/x-ndjson text/plain application/x-www-form-urlencoded"
+      "application/json application/x-ndjson text/plain application/x-www-form-urlencoded multipart/form-data"
     switch known.index(of: name.bytes.trimmed()) {
     case 0, 1: self = .json
     case 2: self = .text
     case 3: self = .form
+    case 4: self = .parts
     default: self = .other
     }
   }

@@ -33,6 +33,9 @@ struct Request {
   /// Whether the headers leave no doubt where the body ends.
   var hasClearLength: Bool { cmicrohttp_has_clear_length(request) != 0 }
 
+  /// Writes a body of the media type `multipart/form-data` anew, as that of another form.
+  func readForm() { cmicrohttp_read_form(request) }
+
   /// The number of bytes of the body, or a negative result of `CMicroHTTP`.
   var bodyCount: Int { cmicrohttp_body_count(request) }
 

@@ -68,7 +68,9 @@ import Testing
     (["--data", "x", "/a/b"], 404, "not-found"),
     (["--data", "x", "/..%2ffamily"], 404, "list-missing"), (["/family"], 405, "method"),
     (["--request", "PUT", "--data", "x", "/"], 405, "method"),
-    (["--data", "x", "/health"], 405, "method"), (["--form", "a=b", "/"], 415, "media-type"),
+    (["--data", "x", "/health"], 405, "method"),
+    (["--form", "a=b", "/"], 400, "unknown-parameter"),
+    (["--data", "x", "--header", "Content-Type: image/png", "/"], 415, "media-type"),
     (["--data", "{\"aps\":{\"badge\":1}}", "/"], 415, "media-type"),
     (["--data", "x", "/?tilte=a"], 400, "unknown-parameter"),
     (["--data", "x", "/?title=%"], 400, "escape"), (["--data", "x", "/?badge=a"], 400, "badge"),
@@ -246,6 +248,27 @@ import Testing
         #"{"to":"default","trim":true,"payload":{"aps":{"alert":{"title":"Cellar","body":"Tank low"},"interruption-level":"passive"}}}"#
     ),
     Sending(
+      "Gotify, curl -F", "--form", "title=Cellar & more", "--form", "message=Tank = 1 %\nlöw",
+      "--form", "priority=5", "/message?token=AbCdEf", status: 200,
+      becomes:
+        #"{"to":"default","trim":true,"payload":{"aps":{"alert":{"title":"Cellar & more","body":"Tank = 1 %\nlöw"}}}}"#
+    ),
+    Sending(
+      "a form with a file", "--form", "message=x", "--form", "file=@/etc/hostname", "/family",
+      status: 415, becomes: "file"),
+    Sending(
+      "a form without a message", "--form", "title=x", "/family", status: 400, becomes: "no-text"),
+    Sending(
+      "a form with an unknown name", "--form", "message=x", "--form", "bagde=1", "/family",
+      status: 400, becomes: "unknown-parameter"),
+    Sending(
+      "a form that is cut", "--header", "Content-Type: multipart/form-data; boundary=b", "--data",
+      "--b\r\nContent-Disposition: form-data; name=\"message\"\r\n\r\nx", "/family", status: 400,
+      becomes: "form"),
+    Sending(
+      "a form without a boundary", "--header", "Content-Type: multipart/form-data", "--data",
+      "message=x", "/family", status: 400, becomes: "form"),
+    Sending(
       "Apprise, json://", "--header", json, "--data",
       #"{"version":"1.0","title":"","message":"Tank low","attachments":[],"type":"info"}"#,
       "/family", status: 202,
@@ -263,6 +286,15 @@ import Testing
       status: 202,
       becomes:
         #"{"to":["family"],"ttl":3600,"trim":true,"payload":{"aps":{"alert":"[nas] down"}}}"#),
+    Sending(
+      "Gitea, the form of Slack", "--header", json, "--data",
+      #"{"channel":"","text":"[box] 1 new commit","username":"gitea","attachments":[{"text":"x"}]}"#,
+      "/family", status: 202,
+      becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"[box] 1 new commit"}}}"#),
+    Sending(
+      "GitHub, whose events have no text", "--header", json, "--data",
+      #"{"ref":"refs/heads/main","head_commit":{"message":"x"},"repository":{"name":"box"}}"#,
+      "/family", status: 400, becomes: "no-text"),
     Sending(
       "JSON without a text", "--header", json, "--data", #"{"commits":[]}"#, "/family", status: 400,
       becomes: "no-text"),

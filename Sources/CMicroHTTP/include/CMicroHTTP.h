@@ -21,6 +21,8 @@
 enum {
   CMICROHTTP_TOO_LARGE = -1, /* the request's body is larger than allowed, and was not kept */
   CMICROHTTP_NO_MEMORY = -2, /* the bodies of all requests together are larger than allowed */
+  CMICROHTTP_MALFORMED = -3, /* the body is no form */
+  CMICROHTTP_FILE = -4,      /* the form has a file */
 };
 
 typedef struct cmicrohttp_server cmicrohttp_server;
@@ -80,7 +82,11 @@ int cmicrohttp_is_unix(const cmicrohttp_request *request);
    do, a proxy in front may see other requests in the same bytes. */
 int cmicrohttp_has_clear_length(const cmicrohttp_request *request);
 
-/* Returns the bytes of a complete request's body, CMICROHTTP_TOO_LARGE or CMICROHTTP_NO_MEMORY. */
+/* Writes the body of a complete request of the media type multipart/form-data anew, as one of
+   application/x-www-form-urlencoded with the same names and values. */
+void cmicrohttp_read_form(cmicrohttp_request *request);
+
+/* Returns the bytes of a complete request's body, or a negative result. */
 long cmicrohttp_body_count(const cmicrohttp_request *request);
 
 /* Returns the body; NULL if it is empty. Valid during the call. */

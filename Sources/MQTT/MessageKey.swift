@@ -24,31 +24,22 @@ struct MessageKey: BitwiseCopyable {
     low = content.value &* 31 &+ UInt64(packetID)
   }
 
-  /// Appends the member `id`: a UUID of version 8 (RFC 9562, section 5.8).
-  func appendIdentifier(to line: inout Text) {
+  /// Appends a UUID of version 8 (RFC 9562, section 5.8).
+  func appendIdentifier(to text: inout Text) {
     let high = self.high & ~0xF000 | 0x8000
     let low = self.low & ~(3 << 62) | 2 << 62
-    line.key("id")
-    line.append("\"")
-    line.append(hex: high >> 32, digits: 8)
-    line.append("-")
-    line.append(hex: high >> 16 & 0xFFFF, digits: 4)
-    line.append("-")
-    line.append(hex: high & 0xFFFF, digits: 4)
-    line.append("-")
-    line.append(hex: low >> 48, digits: 4)
-    line.append("-")
-    line.append(hex: low & 0xFFFF_FFFF_FFFF, digits: 12)
-    line.append("\"")
+    text.append(hex: high >> 32, digits: 8)
+    text.append("-")
+    text.append(hex: high >> 16 & 0xFFFF, digits: 4)
+    text.append("-")
+    text.append(hex: high & 0xFFFF, digits: 4)
+    text.append("-")
+    text.append(hex: low >> 48, digits: 4)
+    text.append("-")
+    text.append(hex: low & 0xFFFF_FFFF_FFFF, digits: 12)
   }
 
-  /// Appends the member `collapse-id`.
-  func appendCollapseID(to line: inout Text) {
-    line.key("collapse-id")
-    line.append("\"")
-    line.append(hex: high, digits: 16)
-    line.append("\"")
-  }
+  func appendCollapseID(to text: inout Text) { text.append(hex: high, digits: 16) }
 }
 
 extension Text {

@@ -2,14 +2,14 @@ import TinyPush
 
 /// The keys of a rule.
 public enum RuleKey: UInt8, BitwiseCopyable {
-  case when, to, token, title, subtitle, alert, sound, badge, level, data
+  case when, to, token, title, subtitle, alert, sound, badge, category, thread, level, data
   case collapseID, priority, ttl, againAfter, urgent, topic, pushType, retained, goOn
   case onChange, silentFor
 
   static var names: WordList {
     """
-    when to token title subtitle alert sound badge level data collapse-id priority ttl again-after \
-    urgent topic push-type retained continue on-change silent-for
+    when to token title subtitle alert sound badge category thread level data collapse-id priority \
+    ttl again-after urgent topic push-type retained continue on-change silent-for
     """
   }
 
@@ -26,6 +26,9 @@ public enum RuleKey: UInt8, BitwiseCopyable {
   public static func nearest(to name: Span<UInt8>) -> RuleKey? {
     names.nearest(to: name).flatMap { RuleKey(rawValue: UInt8($0)) }
   }
+
+  /// What the key is in a notification; nil: nothing, or a list.
+  var part: Draft.Key? { Draft.Key(name) }
 
   /// Whether a rule may have the key several times.
   var isList: Bool { self == .when || self == .to || self == .token || self == .data }

@@ -33,6 +33,7 @@ public struct TopicRules: ~Copyable {
   private var entryCount = 0
   private var textCount = 0
   var scratch = Text(capacity: 64 * 1024)
+  private var draft = Draft()
   var changes = Changes()
   var silences = SilentTopics()
   var hasChanges = false
@@ -289,171 +290,59 @@ public struct TopicRules: ~Copyable {
     return true
   }
 
+  /// Appends the notification that a rule makes.
   mutating func append(
     _ rule: Int, of message: MessageText, key: MessageKey?, to line: inout Text
   ) {
-    let entries = Int(rules[rule].entryStart)..<Int(rules[rule].entryEnd)
-    line.beginObject()
-    appendRecipients(entries, message, &line)
+    draft.clear()
     var needsCollapseID = true
-    for index in entries {
-      let entry = self.entries[index]
+    for index in entryRange(rule) {
+      let entry = entries[index]
+      render(entry, message)
       switch entry.key {
+      case .to: draft.add(list: scratch.looseBytes)
+      case .token: draft.add(token: scratch.looseBytes)
+      case .data:
+        let text = value(entry)
+        guard let equals = Self.equals(in: text) else { continue }
+        scratch.clear()
+        Template.append(
+          text.extracting(text.trimmed(equals + 1..<text.count)), of: message, to: &scratch)
+        draft.add(data: text.trimmed(0..<equals).extract(text), text: scratch.looseBytes)
       case .collapseID:
-        render(entry, message)
         // The service takes at most 64 bytes; a longer value is replaced by its hash.
-        if scratch.count > 0 {
-          needsCollapseID = false
-          appendCollapseID(to: &line)
-        }
-      case .priority, .ttl, .againAfter:
-        line.key(escaping: entry.key.name)
-        line.append(bytes: value(entry))
+        guard scratch.count > 0 else { continue }
+        needsCollapseID = false
+        setCollapseID()
+      default:
         // Without a collapse ID, `again-after` compares payloads, and so finds repetitions itself.
         if entry.key == .againAfter { needsCollapseID = false }
-      case .urgent:
-        line.member("urgent", bool: value(entry).equals("true"))
-      case .topic, .pushType:
-        render(entry, message)
-        line.key(escaping: entry.key.name)
-        line.append(json: scratch.bytes)
-      default: break
+        if let part = entry.key.part { draft.set(part, to: scratch.looseBytes) }
       }
     }
     if let key {
-      key.appendIdentifier(to: &line)
-      if needsCollapseID { key.appendCollapseID(to: &line) }
+      draft.set(.id) { key.appendIdentifier(to: &$0) }
+      if needsCollapseID { draft.set(.collapseID) { key.appendCollapseID(to: &$0) } }
     }
-    line.member("trim", bool: true)
-    line.key("payload")
-    appendPayload(entries, message, &line)
-    line.endLine()
+    draft.set(.trim, to: ("true" as StaticString).span)
+    draft.append(to: &line)
   }
 
+  /// Sets ``scratch`` to the value of a key.
   mutating func render(_ entry: Entry, _ message: MessageText) {
     scratch.clear()
-    Template.append(value(entry), of: message, to: &scratch)
-  }
-
-  private mutating func renderBody(_ entry: Entry, _ message: MessageText) {
-    render(entry, message)
-    // More than a payload can have: the agent trims the text further.
-    scratch.truncate(to: min(scratch.count, 2 * Rules.payloadBytes))
-  }
-
-  private mutating func appendRecipients(
-    _ range: Range<Int>, _ message: MessageText, _ line: inout Text
-  ) {
-    let hasNames = append(.to, "to", range, message, &line)
-    let hasTokens = append(.token, "tokens", range, message, &line)
-    if !hasNames, !hasTokens { line.member("to", word: "default") }
-  }
-
-  /// Appends the values of a list key as an array; whether there are any.
-  private mutating func append(
-    _ key: RuleKey, _ name: StaticString, _ range: Range<Int>, _ message: MessageText,
-    _ line: inout Text
-  ) -> Bool {
-    var isOpen = false
-    for index in range where entries[index].key == key {
-      if !isOpen {
-        line.key(name)
-        line.beginArray()
-      }
-      isOpen = true
-      render(entries[index], message)
-      line.element(string: scratch.bytes)
-    }
-    if isOpen { line.endArray() }
-    return isOpen
-  }
-
-  private mutating func appendCollapseID(to line: inout Text) {
-    if scratch.count <= 64 {
-      line.member("collapse-id", string: scratch.bytes)
+    if entry.key.isFixed {
+      scratch.append(bytes: value(entry))
     } else {
-      var hash = Hash()
-      hash.add(scratch.bytes)
-      line.key("collapse-id")
-      line.append("\"")
-      line.append(hex: hash.value)
-      line.append("\"")
+      Template.append(value(entry), of: message, to: &scratch)
     }
   }
 
-  private mutating func appendPayload(
-    _ range: Range<Int>, _ message: MessageText, _ line: inout Text
-  ) {
-    line.beginObject()
-    line.key("aps")
-    line.beginObject()
-    appendAlert(range, message, &line)
-    for index in range {
-      let entry = entries[index]
-      switch entry.key {
-      case .sound:
-        render(entry, message)
-        line.member("sound", string: scratch.bytes)
-      case .badge:
-        render(entry, message)
-        // The check refuses a badge that is no number, with its reason.
-        line.key("badge")
-        if scratch.bytes.isBadge {
-          line.append(bytes: scratch.bytes)
-        } else {
-          line.append(json: scratch.bytes)
-        }
-      case .level:
-        line.member("interruption-level", string: value(entry))
-      default: break
-      }
-    }
-    line.endObject()
-    for index in range where entries[index].key == .data {
-      let text = value(entries[index])
-      guard let equals = Self.equals(in: text) else { continue }
-      line.key(escaping: text.trimmed(0..<equals).extract(text))
-      scratch.clear()
-      Template.append(
-        text.extracting(text.trimmed(equals + 1..<text.count)), of: message, to: &scratch)
-      line.append(json: scratch.bytes)
-    }
-    line.endObject()
-  }
-
-  private mutating func appendAlert(
-    _ range: Range<Int>, _ message: MessageText, _ line: inout Text
-  ) {
-    var hasTitle = false
-    var body: Int?
-    for index in range {
-      switch entries[index].key {
-      case .title, .subtitle: hasTitle = true
-      case .alert: body = index
-      default: break
-      }
-    }
-    guard hasTitle || body != nil else { return }
-    if !hasTitle, let body {
-      renderBody(entries[body], message)
-      return line.member("alert", string: scratch.bytes)
-    }
-    line.key("alert")
-    line.beginObject()
-    for index in range {
-      let entry = entries[index]
-      switch entry.key {
-      case .title, .subtitle:
-        render(entry, message)
-        line.key(escaping: entry.key.name)
-        line.append(json: scratch.bytes)
-      case .alert:
-        renderBody(entry, message)
-        line.member("body", string: scratch.bytes)
-      default: break
-      }
-    }
-    line.endObject()
+  private mutating func setCollapseID() {
+    guard scratch.count > 64 else { return draft.set(.collapseID, to: scratch.looseBytes) }
+    var hash = Hash()
+    hash.add(scratch.bytes)
+    draft.set(.collapseID) { $0.append(hex: hash.value) }
   }
 }
 
@@ -461,13 +350,4 @@ extension Range<Int> {
   /// The bytes of a text in this range.
   @_lifetime(copy text)
   fileprivate func extract(_ text: Span<UInt8>) -> Span<UInt8> { text.extracting(self) }
-}
-
-extension Span<UInt8> {
-  /// Whether these are a whole number of at most nine digits, as JSON has it.
-  fileprivate var isBadge: Bool {
-    guard count > 0, count < 10, count == 1 || self[0] != UInt8(ascii: "0") else { return false }
-    for index in indices where !self[index].isDigit { return false }
-    return true
-  }
 }

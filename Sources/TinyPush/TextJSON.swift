@@ -152,6 +152,13 @@ extension Text {
   @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {
     append(byte: .quote)
+    append(escaping: bytes)
+    append(byte: .quote)
+  }
+
+  /// Appends the content of a JSON string; bytes that are not UTF-8 become U+FFFD.
+  @inline(never)
+  public mutating func append(escaping bytes: Span<UInt8>) {
     var index = 0
     while index < bytes.count {
       let byte = bytes[index]
@@ -176,7 +183,6 @@ extension Text {
       }
       index += 1
     }
-    append(byte: .quote)
   }
 
   /// Appends a JSON string with its quotes.

@@ -43,77 +43,49 @@ struct MonitoringAlert {
     }
   }
 
-  /// Appends the notification: one JSON object in one line.
+  /// Completes the draft of the notification.
   ///
   /// A resolved alert replaces the firing one on the device, without a sound. Its priority is the
   /// same, since a lower one could let it arrive after an alert that fires again.
   ///
   /// - Parameter limit: the most bytes of the payload. The agent trims only the body, so that the
   ///   other texts are shortened here, and a link that is too long is left out.
-  func append(
-    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: borrowing MessageOptions, limit: Int,
-    in line: inout Text
-  ) {
-    Self.begin(to: list, options, replaces: text.extracting(fingerprint), in: &line)
-    appendAlert(text, limit, in: &line)
-    appendUrgency(text, options, in: &line)
-    line.endObject()
+  func complete(_ draft: inout Draft, _ text: Span<UInt8>, limit: Int) {
+    Self.replace(text.extracting(fingerprint), in: &draft)
+    completeAlert(&draft, text, limit)
+    completeUrgency(&draft, text)
     if !link.isEmpty, link.count <= limit / 5 {
-      line.key("url")
-      line.append("\"", bytes: text.extracting(link), "\"")
+      var json = Text(capacity: limit)
+      json.append("\"", bytes: text.extracting(link), "\"")
+      draft.add(data: ("url" as StaticString).span, json: json.bytes)
     }
-    line.endObject()
-    line.endLine()
   }
 
-  /// Appends the notification for alerts that the sender left out.
+  /// Completes the draft of the notification for alerts that the sender left out.
   ///
   /// - Parameters:
   ///   - number: the number of alerts.
   ///   - group: the key of their group.
-  static func append(
-    omitted number: Span<UInt8>, of group: Span<UInt8>, to list: Span<UInt8>,
-    _ options: borrowing MessageOptions, in line: inout Text
-  ) {
-    begin(to: list, options, replaces: group, in: &line)
-    line.key("alert")
-    line.beginObject()
-    line.member("title", word: "More alerts")
-    line.key("body")
-    line.append("\"Not shown here: ", bytes: number, "\"")
-    line.endObject()
-    line.member("sound", word: "default")
-    line.endObject()
-    line.endObject()
-    line.endLine()
+  static func complete(_ draft: inout Draft, omitted number: Span<UInt8>, of group: Span<UInt8>) {
+    replace(group, in: &draft)
+    draft.set(.title) { $0.append("More alerts") }
+    draft.set(.alert) { $0.append("Not shown here: ", bytes: number) }
+    draft.set(.sound) { $0.append("default") }
+    draft.remove(.level)
   }
 
-  /// Appends the start of a notification, up to the brace of `aps`.
-  ///
-  /// - Parameter key: what the alert has in common with those that it replaces; empty: nothing.
-  private static func begin(
-    to list: Span<UInt8>, _ options: borrowing MessageOptions, replaces key: Span<UInt8>,
-    in line: inout Text
-  ) {
-    line.beginObject()
-    TextMessage.appendRecipients(list, options, in: &line)
-    if key.count > 0 {
-      line.key("collapse-id")
-      line.append("\"")
+  /// Sets what the alert has in common with those that it replaces; empty: nothing.
+  private static func replace(_ key: Span<UInt8>, in draft: inout Draft) {
+    guard key.count > 0 else { return }
+    draft.set(.collapseID) { text in
       if isCollapseID(key) {
-        line.append(bytes: key)
+        text.append(bytes: key)
       } else {
         var hash = Hash()
         hash.add(key)
-        line.append(hex: hash.value)
+        text.append(hex: hash.value)
       }
-      line.append("\"")
     }
-    TextMessage.appendDelivery(options, in: &line)
-    line.key("payload")
-    line.beginObject()
-    line.key("aps")
-    line.beginObject()
   }
 
   /// Returns whether the content of a string can be a `collapse-id` as it is.
@@ -131,28 +103,17 @@ struct MonitoringAlert {
 
   // MARK: - The alert's text
 
-  private func appendAlert(_ text: Span<UInt8>, _ limit: Int, in line: inout Text) {
-    line.key("alert")
-    line.beginObject()
-    line.key("title")
-    line.append("\"")
-    if isResolved { line.append("Resolved: ") }
-    let name = label("alertname", text)
-    if name.isEmpty { line.append("Alert") }
-    line.append(spelled: text.extracting(name), atMost: limit / 10)
-    line.append("\"")
-    let instance = label("instance", text)
-    if !instance.isEmpty {
-      line.key("subtitle")
-      line.append("\"")
-      line.append(spelled: text.extracting(instance), atMost: limit / 10)
-      line.append("\"")
+  private func completeAlert(_ draft: inout Draft, _ text: Span<UInt8>, _ limit: Int) {
+    let (name, instance) = (label("alertname", text), label("instance", text))
+    draft.set(.title) { title in
+      if isResolved { title.append("Resolved: ") }
+      if name.isEmpty { title.append("Alert") }
+      title.append(spelled: text.extracting(name), atMost: limit / 10)
     }
-    line.key("body")
-    line.append("\"")
-    appendBody(text, limit, in: &line)
-    line.append("\"")
-    line.endObject()
+    if !instance.isEmpty {
+      draft.set(.subtitle) { $0.append(spelled: text.extracting(instance), atMost: limit / 10) }
+    }
+    draft.set(.alert) { appendBody(text, limit, in: &$0) }
   }
 
   /// Appends the annotations `summary` and `description`, or else `message`, or else the labels.
@@ -206,19 +167,14 @@ struct MonitoringAlert {
 
   // MARK: - Sound and level
 
-  private func appendUrgency(
-    _ text: Span<UInt8>, _ options: borrowing MessageOptions, in line: inout Text
-  ) {
-    guard !isResolved else { return line.member("interruption-level", word: "passive") }
-    if options.has(.sound) {
-      options.with(.sound) { line.member("sound", string: $0) }
-    } else {
-      line.member("sound", word: "default")
+  private func completeUrgency(_ draft: inout Draft, _ text: Span<UInt8>) {
+    guard !isResolved else {
+      draft.remove(.sound)
+      return draft.set(.level) { $0.append("passive") }
     }
-    if options.has(.level) {
-      options.with(.level) { line.member("interruption-level", string: $0) }
-    } else if text.extracting(label("severity", text)).equals("critical") {
-      line.member("interruption-level", word: "time-sensitive")
+    if !draft.has(.sound) { draft.set(.sound) { $0.append("default") } }
+    if !draft.has(.level), text.extracting(label("severity", text)).equals("critical") {
+      draft.set(.level) { $0.append("time-sensitive") }
     }
   }
 }

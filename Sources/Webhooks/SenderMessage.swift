@@ -60,7 +60,7 @@ public enum SenderMessage {
     guard (try? Webhook.check(text)) != nil, !TextMessage.isNotification(text) else { return false }
     var members = MemberReader(text, at: 0)
     while let member = members.next(text) {
-      if key(text.extracting(member.key)) == .message, member.content(text).count > 0 {
+      if case .key(.alert) = part(text.extracting(member.key)), member.content(text).count > 0 {
         return true
       }
     }
@@ -76,7 +76,7 @@ public enum SenderMessage {
     _ text: Span<UInt8>, _ scale: Scale?, into options: inout MessageOptions, list: inout Text
   ) throws(MessageOptions.Problem) {
     var scale = scale
-    let hadPriority = options.has(.priority)
+    let hadPriority = options.draft.has(.priority)
     // Only ntfy's messages have a topic.
     if list.count == 0, scale == nil {
       var members = MemberReader(text, at: 0)
@@ -90,12 +90,18 @@ public enum SenderMessage {
     while let member = members.next(text) {
       let (name, content) = (text.extracting(member.key), text.extracting(member.content(text)))
       if name.equals("priority") {
-        guard scale != nil, !options.has(.priority) else { continue }
-        try options.set(.priority, to: content.count > 0 ? content : text.extracting(member.value))
+        guard scale != nil else { continue }
+        try options.set(.priority) {
+          $0.append(bytes: content.count > 0 ? content : text.extracting(member.value))
+        }
       } else if name.equals("tags") {
         try readTags(text, at: member.value.lowerBound, into: &options)
-      } else if let key = key(name), content.count > 0 {
-        try options.set(key, toJSON: content)
+      } else if content.count > 0, let part = part(name) {
+        if case .key(let key) = part {
+          try options.set(key) { $0.append(bytes: content) }
+        } else {
+          options.setLink { $0.append("\"", bytes: content, "\"") }
+        }
       }
     }
     if let scale, !hadPriority { try options.takePriority(scale) }
@@ -106,20 +112,28 @@ public enum SenderMessage {
     header name: StaticString, _ value: Span<UInt8>, into options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
     if value.begins(with: ("=?" as StaticString).span) { throw .encoding }
-    let names: WordList = "Title Message Priority Tags Click"
-    let keys: [5 of MessageOptions.Key] = [.title, .message, .priority, .subtitle, .click]
-    guard let number = names.index(of: name.span) else { return }
+    let names: WordList = "Title Message Priority Tags"
+    let keys: [4 of Draft.Key] = [.title, .alert, .priority, .subtitle]
+    guard let number = names.index(of: name.span) else {
+      return options.setLink { $0.append(json: value) }
+    }
     // Browsers send `Priority: u=3` (RFC 9218).
     if number == 2, value.begins(with: ("u=" as StaticString).span) { return }
-    try options.set(keys[number], to: value)
+    try options.set(keys[number]) { $0.append(escaping: value) }
   }
 
-  private static func key(_ name: Span<UInt8>) -> MessageOptions.Key? {
+  /// What a member of a message is for.
+  private enum Part {
+    case key(Draft.Key)
+    case link
+  }
+
+  private static func part(_ name: Span<UInt8>) -> Part? {
     let names: WordList = "message text body msg title subject click url"
     switch names.index(of: name) {
-    case 0, 1, 2, 3: return .message
-    case 4, 5: return .title
-    case 6, 7: return .click
+    case 0, 1, 2, 3: return .key(.alert)
+    case 4, 5: return .key(.title)
+    case 6, 7: return .link
     default: return nil
     }
   }
@@ -134,6 +148,6 @@ public enum SenderMessage {
       if words.count > 0 { words.append(", ") }
       words.append(unescaping: text.extracting(element.lowerBound + 1..<element.upperBound - 1))
     }
-    if words.count > 0 { try options.set(.subtitle, to: words.bytes) }
+    if words.count > 0 { try options.set(.subtitle) { $0.append(escaping: words.bytes) } }
   }
 }

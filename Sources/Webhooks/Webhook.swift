@@ -30,10 +30,12 @@ public enum Webhook {
   ///   - options: `sound` and `level` are for alerts that fire, `ttl`, `priority` and `token` for
   ///     all alerts.
   public static func append(
-    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: borrowing MessageOptions, limit: Int,
+    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: inout MessageOptions, limit: Int,
     in lines: inout Text
   ) throws(Problem) {
     try check(text)
+    TextMessage.address(&options.draft, to: list)
+    var draft = Draft()
     var alerts = 0
     var count = 0
     var omitted = 0..<0
@@ -48,7 +50,9 @@ public enum Webhook {
           guard text[range.lowerBound] == .openBrace else { throw .noAlerts(at: range.lowerBound) }
           count += 1
           let alert = MonitoringAlert(text, at: range.lowerBound)
-          alert.append(text, to: list, options, limit: limit, in: &lines)
+          draft.copy(options.draft)
+          alert.complete(&draft, text, limit: limit)
+          draft.append(to: &lines)
         }
       } else if key.equals("truncatedAlerts") {
         omitted = member.value
@@ -61,8 +65,9 @@ public enum Webhook {
     guard number.count > 0, number.count < 10,
       (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(number[0])
     else { return }
-    MonitoringAlert.append(
-      omitted: number, of: text.extracting(group), to: list, options, in: &lines)
+    draft.copy(options.draft)
+    MonitoringAlert.complete(&draft, omitted: number, of: text.extracting(group))
+    draft.append(to: &lines)
   }
 
   static func check(_ text: Span<UInt8>) throws(Problem) {

@@ -200,7 +200,7 @@ struct Inbox: ~Copyable {
       default: break
       }
       if case .webhook = route {
-        takeWebhook(request, list, options)
+        takeWebhook(request, list, &options)
       } else if BodyKind(request) == .json, !SenderMessage.isMessage(request.body) {
         guard list.count == 0, route != .gotify else {
           return refuse(
@@ -223,7 +223,7 @@ struct Inbox: ~Copyable {
   private mutating func hasRecipients(
     _ request: Request, _ list: borrowing Text, _ options: borrowing MessageOptions
   ) -> Bool {
-    if list.count == 0, options.has(.token) { return true }
+    if list.count == 0, options.draft.hasTokens { return true }
     let name = list.count > 0 ? list.looseBytes : Notification.defaultList.span
     if RecipientsFile.mayExist(name, in: recipients.span) { return true }
     refuse(
@@ -233,7 +233,7 @@ struct Inbox: ~Copyable {
   }
 
   private mutating func takeNotifications(_ request: Request, _ options: borrowing MessageOptions) {
-    guard options.isEmpty else {
+    guard options.draft.isEmpty else {
       return refuse(
         request, 400, "parameter-and-json",
         "a notification in JSON takes no parameters: write them into it")
@@ -265,20 +265,20 @@ struct Inbox: ~Copyable {
     let kind = BodyKind(request)
     if kind == .parts || kind == .form && MessageOptions.isForm(body) {
       try options.read(body, isForm: true)
-      guard options.has(.message) else {
+      guard options.draft.has(.alert) else {
         return refuse(request, 400, "no-text", "the form has no message")
       }
       if isOfGotify { try options.takePriority(.gotify) }
-      TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &lines)
+      TextMessage.append(("" as StaticString).span, to: list.bytes, &options, in: &lines)
     } else {
-      guard body.count == 0 || !options.has(.message) else {
+      guard body.count == 0 || !options.draft.has(.alert) else {
         return refuse(
           request, 400, "two-texts", "send the text in the body or as message, not in both")
       }
-      guard body.count > 0 || !options.isEmpty else {
+      guard body.count > 0 || !options.draft.isEmpty else {
         return refuse(request, 400, "no-text", "the request is empty: send a text in its body")
       }
-      TextMessage.append(body, to: list.bytes, options, in: &lines)
+      TextMessage.append(body, to: list.bytes, &options, in: &lines)
     }
     guard hasRecipients(request, list, options) else { return }
     takeLines(request, status)
@@ -292,7 +292,7 @@ struct Inbox: ~Copyable {
     let others: [5 of StaticString] = [
       "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click",
     ]
-    let hadPriority = options.has(.priority)
+    let hadPriority = options.draft.has(.priority)
     for index in names.indices {
       if let value = request.header(names[index]) {
         try SenderMessage.read(header: names[index], value, into: &options)
@@ -301,11 +301,11 @@ struct Inbox: ~Copyable {
         try SenderMessage.read(header: names[index], value, into: &options)
       }
     }
-    if !hadPriority, options.has(.priority) { try options.takePriority(.ntfy) }
+    if !hadPriority, options.draft.has(.priority) { try options.takePriority(.ntfy) }
   }
 
   private mutating func takeWebhook(
-    _ request: Request, _ list: borrowing Text, _ options: borrowing MessageOptions
+    _ request: Request, _ list: borrowing Text, _ options: inout MessageOptions
   ) {
     guard !options.hasText else {
       return refuse(
@@ -316,7 +316,7 @@ struct Inbox: ~Copyable {
     lines.clear()
     do throws(Webhook.Problem) {
       try Webhook.append(
-        request.body, to: list.bytes, options, limit: rules.payloadLimit(for: .alert), in: &lines)
+        request.body, to: list.bytes, &options, limit: rules.payloadLimit(for: .alert), in: &lines)
     } catch {
       switch error {
       case .json(let problem, let index):

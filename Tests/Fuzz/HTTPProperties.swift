@@ -24,7 +24,7 @@ func requestViolation(_ text: [UInt8], cut: Int) -> String? {
     try options.read(target.span.extracting(Route.query(of: target.span)))
     if MessageOptions.isForm(body.span) { try options.read(body.span, isForm: true) }
     var line = Text(capacity: 100_000)
-    TextMessage.append(body.span, to: list.bytes, options, in: &line)
+    TextMessage.append(body.span, to: list.bytes, &options, in: &line)
     guard isLines(line) == 1 else { return "no line of JSON" }
   } catch {}
   return senderViolation(body, cut.isMultiple(of: 2) ? .gotify : nil)
@@ -40,17 +40,18 @@ private func senderViolation(_ body: [UInt8], _ scale: SenderMessage.Scale?) -> 
   } catch {
     return nil
   }
-  guard options.has(.message) else { return "the text is lost" }
+  guard options.draft.has(.alert) else { return "the text is lost" }
   var line = Text(capacity: 100_000)
-  TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &line)
+  TextMessage.append(("" as StaticString).span, to: list.bytes, &options, in: &line)
   return isLines(line) == 1 ? nil : "no line of JSON"
 }
 
 private func webhookViolation(_ body: [UInt8], limit: Int) -> String? {
   var lines = Text(capacity: 100_000)
+  var options = MessageOptions()
   do throws(Webhook.Problem) {
     try Webhook.append(
-      body.span, to: ("ops" as StaticString).span, MessageOptions(), limit: limit, in: &lines)
+      body.span, to: ("ops" as StaticString).span, &options, limit: limit, in: &lines)
   } catch {
     return nil
   }

@@ -10,7 +10,7 @@ private func notification(_ body: String, to list: String = "", _ query: String 
   var options = MessageOptions()
   try options.read(Array(query.utf8).span)
   var line = Text(capacity: 100_000)
-  TextMessage.append(Array(body.utf8).span, to: Array(list.utf8).span, options, in: &line)
+  TextMessage.append(Array(body.utf8).span, to: Array(list.utf8).span, &options, in: &line)
   return line
 }
 
@@ -41,7 +41,7 @@ private func notification(_ body: String, to list: String = "", _ query: String 
   ),
   (
     "x", "f", "sound=a.caf&badge=3&level=passive&collapse-id=c1&ttl=60&priority=5",
-    #"{"to":["f"],"collapse-id":"c1","ttl":60,"priority":5,"trim":true,"payload":{"aps":{"alert":"x","sound":"a.caf","badge":3,"interruption-level":"passive"}}}"#
+    #"{"to":["f"],"collapse-id":"c1","priority":5,"ttl":60,"trim":true,"payload":{"aps":{"alert":"x","sound":"a.caf","badge":3,"interruption-level":"passive"}}}"#
   ),
   (
     "x", "", "token=\(token)&token=\(token)",

@@ -10,7 +10,7 @@ private func notifications(
   try options.read(Array(query.utf8).span)
   var lines = Text(capacity: 2_000_000)
   try Webhook.append(
-    Array(body.utf8).span, to: Array(list.utf8).span, options, limit: limit, in: &lines)
+    Array(body.utf8).span, to: Array(list.utf8).span, &options, limit: limit, in: &lines)
   return lines
 }
 
@@ -61,7 +61,7 @@ func `the body comes from the annotations or else the labels`(
 @Test(arguments: [
   ("", #""sound":"default","interruption-level":"time-sensitive""#),
   ("sound=a.caf", #""sound":"a.caf","interruption-level":"time-sensitive""#),
-  ("level=active&ttl=60&priority=5", #""ttl":60,"priority":5,"#),
+  ("level=active&ttl=60&priority=5", #""priority":5,"ttl":60,"#),
   ("level=active", #""sound":"default","interruption-level":"active""#),
 ])
 func `parameters decide sound, level and delivery`(query: String, part: String) throws {

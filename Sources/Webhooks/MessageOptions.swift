@@ -18,7 +18,9 @@ public struct MessageOptions: ~Copyable {
     case encoding
   }
 
-  /// The names of parameters. Those behind the first three are names of ``Draft/Key``.
+  /// The names of parameters.
+  ///
+  /// Those behind the first three are names of ``Draft/Key``.
   static var names: WordList {
     """
     message token click title subtitle sound badge category thread level id topic push-type \
@@ -26,6 +28,7 @@ public struct MessageOptions: ~Copyable {
     """
   }
 
+  /// The notification, without its recipients file.
   public var draft = Draft()
 
   /// Creates options without parameters.

@@ -5,34 +5,19 @@ import TinyPushAgent
 
 /// The notification that `tinypush send` composes from its options.
 struct Composition: ~Copyable {
+  var draft = Draft()
   /// The names of the recipients files.
   private let lists: FixedBuffer<UnsafePointer<CChar>>
   private var listCount = 0
-  /// The most bytes of a text, of which no payload can hold more.
-  private static let textBytesMax = 8192
-  /// The capacity of each text: one byte more than allowed, to detect a text that was cut.
-  private static let textMax = NotificationReader.objectBytesMax + 1
-  /// The device tokens, as a JSON array without the brackets.
-  var tokens = Text(capacity: textMax)
-  /// The members of the notification object, without the braces.
-  var members = Text(capacity: textMax)
-  /// The members of `aps`, without the braces.
-  var aps = Text(capacity: textMax)
-  var body: UnsafePointer<CChar>?
-  /// The text on standard input.
-  private var read = CString("")
-  /// Whether a text that is too long is refused, and not shortened.
-  var isUntrimmed = false
-  var title: UnsafePointer<CChar>?
-  var subtitle: UnsafePointer<CChar>?
-  /// The members of the payload besides `aps`, without the braces.
-  private var data = Text(capacity: textMax)
   /// The values of `--lang`, each `LANGUAGE=TEXT`.
   private let languages: FixedBuffer<UnsafePointer<CChar>>
   private var languageCount = 0
+  /// Whether a text that is too long is refused, and not shortened.
+  var isUntrimmed = false
   /// The value of `--payload`: a path, `-`, or the JSON itself.
   var payloadPath: UnsafePointer<CChar>?
-  private var payload = Text(capacity: textMax)
+  /// The payload: one byte more than allowed, to detect one that was cut.
+  private var payload = Text(capacity: NotificationReader.objectBytesMax + 1)
 
   /// Creates an empty composition for at most this many arguments.
   init(arguments: Int) {
@@ -44,26 +29,11 @@ struct Composition: ~Copyable {
   mutating func take(_ text: Span<UInt8>) {
     var end = text.count
     while end > 0, text[end - 1] <= .space { end -= 1 }
-    var line = Text(capacity: Self.textBytesMax)
-    // A string in C ends at its first NUL.
-    for index in 0..<Self.prefix(of: text.extracting(0..<end)).count {
-      line.append(byte: text[index] == 0 ? .space : text[index])
-    }
-    read = line.cString()
-    body = read.pointer
+    var line = Text(capacity: end)
+    // No device shows a NUL.
+    for index in 0..<end { line.append(byte: text[index] == 0 ? .space : text[index]) }
+    draft.set(.alert, to: line.bytes)
   }
-
-  /// Returns the part of a text that a payload may hold.
-  @_lifetime(copy text)
-  private static func prefix(of text: Span<UInt8>) -> Span<UInt8> {
-    var end = min(text.count, textBytesMax)
-    if end < text.count { while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 } }
-    return text.extracting(0..<end)
-  }
-
-  private var hasText: Bool { body != nil || hasTitle || aps.count > 0 || data.count > 0 }
-
-  private var hasTitle: Bool { title != nil || subtitle != nil }
 
   mutating func add(list: UnsafePointer<CChar>) {
     lists[listCount] = list
@@ -88,8 +58,7 @@ struct Composition: ~Copyable {
       guard key.count > 0, let range = Self.json(in: value) else { return false }
       value = value.extracting(range)
     }
-    data.key(escaping: key)
-    if isJSON { data.append(bytes: value) } else { data.append(json: value) }
+    if isJSON { draft.add(data: key, json: value) } else { draft.add(data: key, text: value) }
     return true
   }
 
@@ -116,13 +85,13 @@ struct Composition: ~Copyable {
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> Text {
     if let payloadPath {
-      guard !hasText else {
+      guard !draft.hasContent else {
         throw arguments.fail(
           .usage, "give either --payload or a text with its options, not both: --payload ",
           CString.span(payloadPath))
       }
       try readPayload(payloadPath, arguments)
-    } else if languageCount == 0, !hasText {
+    } else if languageCount == 0, !draft.hasContent {
       throw arguments.fail(
         .usage,
         "nothing to send: give a text, --title, --badge, --sound, --content-available or --payload",
@@ -130,24 +99,10 @@ struct Composition: ~Copyable {
     }
     try addRecipients(config.recipients, arguments)
     try addLanguages(arguments)
-    addAlert()
-    members.key("payload")
-    if payloadPath != nil {
-      members.append(payload)
-    } else {
-      members.beginObject()
-      members.key("aps")
-      members.beginObject()
-      members.append(aps)
-      members.endObject()
-      if data.count > 0 {
-        members.append(",", data)
-      }
-      members.endObject()
-    }
-    var text = object(isTrimmed: false)
+    var text = object()
     if payloadPath == nil, !isUntrimmed, Self.isTooLarge(text, config.courier.rules) {
-      text = object(isTrimmed: true)
+      draft.set(.trim, to: ("true" as StaticString).span)
+      text = object()
       _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
     }
     try check(text, config.courier.rules, arguments)
@@ -164,12 +119,13 @@ struct Composition: ~Copyable {
   }
 
   /// Returns the notification as a line.
-  private borrowing func object(isTrimmed: Bool) -> Text {
-    var text = Text(capacity: members.count + 16)
-    text.beginObject()
-    if isTrimmed { text.append("\"trim\":true,") }
-    text.append(members)
-    text.endLine()
+  private borrowing func object() -> Text {
+    var text = Text(capacity: 4 * NotificationReader.objectBytesMax)
+    if payloadPath != nil {
+      draft.append(payload: payload.bytes, to: &text)
+    } else {
+      draft.append(to: &text)
+    }
     return text
   }
 
@@ -206,7 +162,7 @@ struct Composition: ~Copyable {
   private mutating func addRecipients(
     _ directory: borrowing CString, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    if listCount == 0, tokens.count == 0 {
+    if listCount == 0, !draft.hasTokens {
       add(list: Notification.defaultList.cString)
       if Self.isMissing(Notification.defaultList.span, directory) {
         var text = Text()
@@ -220,18 +176,7 @@ struct Composition: ~Copyable {
         throw arguments.fail(.usage, text)
       }
     }
-    if listCount > 0 {
-      members.key("to")
-      members.beginArray()
-      for index in 0..<listCount { members.element(string: CString.span(lists[index])) }
-      members.endArray()
-    }
-    if tokens.count > 0 {
-      members.key("tokens")
-      members.beginArray()
-      members.append(tokens)
-      members.endArray()
-    }
+    for index in 0..<listCount { draft.add(list: CString.span(lists[index])) }
   }
 
   /// Whether there is no such recipients file.
@@ -247,9 +192,6 @@ struct Composition: ~Copyable {
 
   @inline(never)
   private mutating func addLanguages(_ arguments: borrowing Arguments) throws(ExitStatus) {
-    guard languageCount > 0 else { return }
-    members.key("localized")
-    members.beginObject()
     for index in 0..<languageCount {
       let value = CString.span(languages[index])
       var equals = 0
@@ -257,33 +199,10 @@ struct Composition: ~Copyable {
       guard equals < value.count else {
         throw arguments.fail(.usage, "--lang takes LANGUAGE=TEXT, not ", value)
       }
-      members.key(escaping: value.extracting(0..<equals))
-      Self.appendAlert(languages[index] + equals + 1, title, subtitle, to: &members)
+      draft.add(
+        language: value.extracting(0..<equals),
+        alert: value.extracting(equals + 1..<value.count))
     }
-    members.endObject()
-  }
-
-  private mutating func addAlert() {
-    // With texts only by language, a lone title would be an alert for the other languages.
-    guard body != nil || hasTitle && languageCount == 0 else { return }
-    aps.key("alert")
-    Self.appendAlert(body, title, subtitle, to: &aps)
-  }
-
-  @inline(never)
-  private static func appendAlert(
-    _ body: UnsafePointer<CChar>?, _ title: UnsafePointer<CChar>?,
-    _ subtitle: UnsafePointer<CChar>?, to text: inout Text
-  ) {
-    guard title != nil || subtitle != nil else {
-      if let body { text.append(json: prefix(of: CString.span(body))) }
-      return
-    }
-    text.beginObject()
-    if let title { text.member("title", string: CString.span(title)) }
-    if let subtitle { text.member("subtitle", string: CString.span(subtitle)) }
-    if let body { text.member("body", string: prefix(of: CString.span(body))) }
-    text.endObject()
   }
 
   // MARK: - Checks
@@ -295,7 +214,7 @@ struct Composition: ~Copyable {
     var finding: Finding?
     // The text ends with the payload, a closing brace and a line end.
     let payloadEnd = text.count - 2
-    if text.count > NotificationReader.objectBytesMax {
+    if draft.isCut || text.count > NotificationReader.objectBytesMax {
       finding = Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax)
     } else {
       var findings = Findings()

@@ -119,10 +119,13 @@ enum SendCommand {
       if flag.isContent { content = flag }
       try take(flag, &composition, &queueing, arguments)
     }
-    composition.body = arguments.operand(0)
     try SendMistakes.refuse(
-      hasTitle: composition.title != nil, isWaitBare: queueing.isWaitBare, arguments)
-    if let body = composition.body { queueing.isStream = CString.span(body).equals("-") }
+      hasTitle: composition.draft.has(.title), isWaitBare: queueing.isWaitBare, arguments)
+    if let operand = arguments.operand(0) {
+      let text = CString.span(operand)
+      queueing.isStream = text.equals("-")
+      if !queueing.isStream { composition.draft.set(.alert, to: text) }
+    }
     queueing.content = content
     return queueing
   }
@@ -132,27 +135,19 @@ enum SendCommand {
     _ flag: Flag, _ composition: inout Composition, _ queueing: inout QueueOptions,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    let name = arguments.name(of: flag.rawValue)
+    let part = Draft.Key(arguments.name(of: flag.rawValue))
     let value = arguments.value()
     switch flag {
     case .to: composition.add(list: clinux_option_argument())
-    case .token:
-      var digits = Text(capacity: value.count + DeviceToken.digitCountMax)
-      if let token = DeviceToken(printed: value) { digits.append(hex: token.bytes) }
-      if digits.count == 0 { digits.append(bytes: value) }
-      composition.tokens.element(string: digits.bytes)
+    case .token: composition.draft.add(token: value)
     case .lang: composition.add(language: clinux_option_argument())
     case .data:
       guard composition.add(data: value) else {
         throw fail(flag, " takes KEY=VALUE, or KEY:=JSON with a JSON value, not ", value, arguments)
       }
-    case .title: composition.title = clinux_option_argument()
-    case .subtitle: composition.subtitle = clinux_option_argument()
     case .payload: composition.payloadPath = clinux_option_argument()
-    case .sound, .category:
-      composition.aps.key(escaping: name)
-      composition.aps.append(json: value)
-    case .thread: composition.aps.member("thread-id", string: value)
+    case .title, .subtitle, .sound, .category, .thread, .pushType, .topic, .id, .collapseID:
+      composition.draft.set(part!, to: value)
     case .level:
       // Source: Generating a remote notification, table 1.
       let levels: WordList = "passive active time-sensitive critical"
@@ -161,24 +156,15 @@ enum SendCommand {
           flag, " takes passive, active, time-sensitive or critical, not ", value, arguments,
           nearest: levels)
       }
-      composition.aps.member("interruption-level", string: value)
-    case .pushType, .topic, .id, .collapseID:
-      composition.members.key(escaping: name)
-      composition.members.append(json: value)
+      composition.draft.set(.level, to: value)
     case .noTrim: composition.isUntrimmed = true
-    case .contentAvailable: composition.aps.member("content-available", number: 1)
-    case .trim, .urgent:
-      composition.members.key(escaping: name)
-      composition.members.append("true")
+    case .contentAvailable: composition.draft.set(.contentAvailable, to: 1)
+    case .trim, .urgent: composition.draft.set(part!, to: ("true" as StaticString).span)
     case .badge, .priority:
       guard let number = Config.number(value) else {
         throw fail(flag, " must be a whole number, not ", value, arguments)
       }
-      if flag == .badge {
-        composition.aps.member("badge", number: number)
-      } else {
-        composition.members.member("priority", number: number)
-      }
+      composition.draft.set(part!, to: number)
     case .ttl, .againAfter, .wait:
       var seconds: UInt64? = 60
       if flag != .wait || arguments.hasValue { seconds = TimeArgument.seconds(value) }
@@ -189,8 +175,7 @@ enum SendCommand {
         queueing.waitSeconds = seconds
         queueing.isWaitBare = !arguments.hasValue
       } else {
-        composition.members.key(escaping: name)
-        composition.members.append(seconds)
+        composition.draft.set(part!, to: seconds)
       }
     case .expiration, .notBefore, .registered:
       // With a clock that counts from 1970, the date would be wrong, and nobody would notice.
@@ -208,8 +193,7 @@ enum SendCommand {
           " takes UNIX seconds, a time from now such as 10m, or a date such as 2026-12-24T18:00, not ",
           value, arguments)
       }
-      composition.members.key(escaping: name)
-      composition.members.append(date)
+      composition.draft.set(part!, to: UInt64(clamping: date))
     case .noSync: queueing.isSynced = false
     case .quiet: queueing.isQuiet = true
     case .dryRun: queueing.isDryRun = true

@@ -23,6 +23,7 @@ public struct Draft: ~Copyable {
       self.init(rawValue: UInt8(number))
     }
 
+    /// The name of a setting, an option or a parameter.
     public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
     /// The name of the member.
@@ -61,6 +62,7 @@ public struct Draft: ~Copyable {
   private var languages = Text(capacity: bytesMax)
   private var data = Text(capacity: bytesMax)
 
+  /// Creates an empty draft.
   public init() {}
 
   deinit {}
@@ -70,6 +72,7 @@ public struct Draft: ~Copyable {
     values.isCut || lists.isCut || tokens.isCut || languages.isCut || data.isCut
   }
 
+  /// Removes everything.
   public mutating func clear() {
     values.clear()
     lists.clear()
@@ -98,6 +101,7 @@ public struct Draft: ~Copyable {
   /// Whether there are recipients.
   public var hasRecipients: Bool { lists.count > 0 || tokens.count > 0 }
 
+  /// Whether there are device tokens.
   public var hasTokens: Bool { tokens.count > 0 }
 
   /// Whether the app gets something besides `aps`.
@@ -127,8 +131,10 @@ public struct Draft: ~Copyable {
     places[Int(key.rawValue)] = start..<values.count
   }
 
+  /// Sets a value to a number.
   public mutating func set(_ key: Key, to number: UInt64) { set(key) { $0.append(number) } }
 
+  /// Removes a value.
   public mutating func remove(_ key: Key) { places[Int(key.rawValue)] = nil }
 
   /// The content of a value, with the escapes of JSON; empty: there is none.

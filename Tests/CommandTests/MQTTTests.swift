@@ -336,10 +336,12 @@ import Testing
     #expect(wrong.errors.contains(":2: [a]: a rule with silent-for rings when no message comes"))
   }
 
-  @Test func `messages that came before the broker ended the connection are in the spool`() throws {
-    let box = try Box()
-    defer { box.end() }
-    // CONNACK, SUBACK, and a message of QoS 0 just before the end.
+  /// Starts a broker for one connection, and returns it with its port.
+  ///
+  /// - Parameter script: what the broker does on `link` once it was `asked` for a subscription.
+  private func broker(
+    in box: Box, connack: String, _ script: String
+  ) throws -> (broker: Child, port: Substring) {
     let broker = try box.start([
       "python3", "-c",
       """
@@ -348,17 +350,27 @@ import Testing
       print("listening", listener.getsockname()[1], flush=True)
       link = listener.accept()[0]
       link.recv(4096)
-      link.sendall(bytes.fromhex("20 03 00 00 00"))
+      link.sendall(bytes.fromhex("\(connack)"))
       asked = link.recv(4096)
-      # The message and the end come in one packet.
+
+      """ + script,
+    ])
+    return (broker, try broker.line("listening ").dropFirst("listening ".count))
+  }
+
+  @Test func `messages that came before the broker ended the connection are in the spool`() throws {
+    let box = try Box()
+    defer { box.end() }
+    // SUBACK, and a message of QoS 0 and the end in one packet.
+    let (_, port) = try broker(
+      in: box, connack: "20 03 00 00 00",
+      """
       link.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
       link.sendall(
         bytes.fromhex("90 04") + asked[2:4] + bytes.fromhex("00 01")
         + bytes.fromhex("30 0e 00 08") + b"alerts/1" + bytes.fromhex("00") + b"wet")
       link.close()
-      """,
-    ])
-    let port = try broker.line("listening ").dropFirst("listening ".count)
+      """)
     try box.write("broker = 127.0.0.1:\(port)\n" + Self.simple, to: "mqtt.conf")
     let bridge = try box.bridge()
     try wait(for: "the message") { try box.alerts() == ["wet"] }
@@ -400,22 +412,13 @@ import Testing
     let box = try Box()
     defer { box.end() }
     // CONNACK without shared subscriptions, and SUBACK with QoS 0.
-    let broker = try box.start([
-      "python3", "-c",
+    let (broker, port) = try broker(
+      in: box, connack: "20 05 00 00 02 2a 00",
       """
-      import socket
-      listener = socket.create_server(("127.0.0.1", 0))
-      print("listening", listener.getsockname()[1], flush=True)
-      link = listener.accept()[0]
-      link.recv(4096)
-      link.sendall(bytes.fromhex("20 05 00 00 02 2a 00"))
-      asked = link.recv(4096)
       print("asked", asked, flush=True)
       link.sendall(bytes.fromhex("90 04") + asked[2:4] + bytes.fromhex("00 00"))
       link.recv(4096)
-      """,
-    ])
-    let port = try broker.line("listening ").dropFirst("listening ".count)
+      """)
     try box.write(
       "broker = 127.0.0.1:\(port)\nsubscribe = $share/boxes/alerts/#\n" + Self.simple,
       to: "mqtt.conf")

@@ -133,22 +133,20 @@ public struct HTTP2Link: ~Copyable, Link {
 
   /// The earliest instant at which something is due, if any.
   public var deadline: Instant? {
+    let now = time.now
     var earliest: Instant?
-    // Overdue work waits for an event (an answer, or a writable socket): a timer would not help.
-    func consider(_ instant: Instant?) {
-      guard let instant, instant > time.now else { return }
-      if earliest == nil || instant < earliest! { earliest = instant }
+    earliest.include(nextDialAt, after: now)
+    if case .up = state, !batch.isBlocked, !batch.isEmpty {
+      earliest.include(batch.flushAt, after: now)
     }
-    consider(nextDialAt)
-    if case .up = state, !batch.isBlocked, !batch.isEmpty { consider(batch.flushAt) }
-    consider(answerDue)
+    earliest.include(answerDue, after: now)
     if state == .up {
-      consider(settingsDue)
-      consider(pingDue)
-      consider(liveness.pongDue)
-      consider(liveness.probe?.due)
-      consider(pace.pausedUntil)
-      consider(authorization.askAgainAt)
+      earliest.include(settingsDue, after: now)
+      earliest.include(pingDue, after: now)
+      earliest.include(liveness.pongDue, after: now)
+      earliest.include(liveness.probe?.due, after: now)
+      earliest.include(pace.pausedUntil, after: now)
+      earliest.include(authorization.askAgainAt, after: now)
     }
     return earliest
   }

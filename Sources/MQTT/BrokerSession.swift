@@ -412,9 +412,9 @@ public struct BrokerSession: ~Copyable {
   /// The time of the next ping, or by which the broker must answer; nil: there is no connection.
   public var wakeAt: Instant? {
     guard state != .down else { return nil }
-    let ping = lastWritten + keepAlive
-    guard let answerDue else { return ping }
-    return answerDue < ping ? answerDue : ping
+    var wake: Instant? = lastWritten + keepAlive
+    wake.include(answerDue)
+    return wake
   }
 
   private mutating func wrote(at now: Instant) { lastWritten = now }

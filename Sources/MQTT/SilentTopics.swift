@@ -42,7 +42,7 @@ struct SilentTopics: ~Copyable {
     _ topic: Span<UInt8>, rule: Int, wait: Duration, at now: Instant
   ) -> Bool {
     let hash = Self.hash(topic, rule)
-    dueAt = min(dueAt ?? now + wait, now + wait)
+    dueAt.include(now + wait)
     if let index = index(of: hash) {
       watches[index].heardAt = now
       watches[index].state = .listening
@@ -94,7 +94,7 @@ struct SilentTopics: ~Copyable {
         dueAt = now
         return index
       }
-      dueAt = min(dueAt ?? end, end)
+      dueAt.include(end)
     }
     return nil
   }

@@ -153,18 +153,16 @@ public struct BinaryLink: ~Copyable, Link {
 
   /// When a wait is over or the next connection is due.
   public var deadline: Instant? {
+    let now = time.now
     var earliest: Instant?
-    // An overdue instant needs no timer: the work waits for some other event.
-    func consider(_ instant: Instant?) {
-      guard let instant, instant > time.now else { return }
-      if earliest == nil || instant < earliest! { earliest = instant }
+    earliest.include(nextDialAt, after: now)
+    if case .up = state, !batch.isBlocked, !batch.isEmpty {
+      earliest.include(batch.flushAt, after: now)
     }
-    consider(nextDialAt)
-    if case .up = state, !batch.isBlocked, !batch.isEmpty { consider(batch.flushAt) }
-    consider(acknowledgements.deadline)
-    consider(probeEnd)
-    consider(isolationEnd)
-    if state == .up { consider(nextBarrierAt) }
+    earliest.include(acknowledgements.deadline, after: now)
+    earliest.include(probeEnd, after: now)
+    earliest.include(isolationEnd, after: now)
+    if state == .up { earliest.include(nextBarrierAt, after: now) }
     return earliest
   }
 

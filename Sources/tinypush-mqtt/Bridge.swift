@@ -148,13 +148,13 @@ struct Bridge: ~Copyable {
 
   private mutating func sleep() {
     var wake = dialAt ?? session.wakeAt
-    if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
-    if let askAt { wake = wake.map { min($0, askAt) } ?? askAt }
-    if let quietAt { wake = wake.map { min($0, quietAt) } ?? quietAt }
-    if isSubscribed, session.mayPublish, let due = fleet.dueAt {
-      wake = wake.map { min($0, due) } ?? due
+    wake.include(connection.deadline)
+    wake.include(askAt)
+    wake.include(quietAt)
+    if isSubscribed {
+      if session.mayPublish { wake.include(fleet.dueAt) }
+      wake.include(config.rules.silentAt)
     }
-    if isSubscribed, let due = config.rules.silentAt { wake = wake.map { min($0, due) } ?? due }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
     let count = events.wait(timeout)

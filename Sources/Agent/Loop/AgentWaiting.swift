@@ -16,17 +16,17 @@ extension Agent {
     var restsSince: Instant?
     if case .until(let instant) = wait {
       var earliest = instant
-      Self.bring(&earliest, forwardTo: connection.deadline)
-      Self.bring(&earliest, forwardTo: connectionState.quietUntil)
-      Self.bring(&earliest, forwardTo: ending.deadline)
-      Self.bring(&earliest, forwardTo: watch.retryAt)
+      earliest.include(connection.deadline)
+      earliest.include(connectionState.quietUntil)
+      earliest.include(ending.deadline)
+      earliest.include(watch.retryAt)
       if !config.onTrouble.isEmpty {
-        Self.bring(&earliest, forwardTo: troubles.deadline)
-        Self.bring(&earliest, forwardTo: troubleCommand.deadline)
+        earliest.include(troubles.deadline)
+        earliest.include(troubleCommand.deadline)
       }
       let now = Clock.now()
       restsSince = now
-      Self.bring(&earliest, forwardTo: watchdog.restUntil(at: now))
+      earliest.include(watchdog.restUntil(at: now))
       if !connectionState.isUnread {
         timeout = earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
       }
@@ -60,11 +60,6 @@ extension Agent {
       let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
       if isConnectionReady || isLate { proceed() }
     }
-  }
-
-  private static func bring(_ earliest: inout Instant?, forwardTo other: Instant?) {
-    guard let other else { return }
-    if earliest.map({ other < $0 }) ?? true { earliest = other }
   }
 
   /// Tells the link if the machine was suspended during the wait.

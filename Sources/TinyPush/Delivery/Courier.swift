@@ -216,22 +216,18 @@ public struct Courier: ~Copyable {
 
   @inline(never)
   private func deadline<L: Link & ~Copyable>(_ link: borrowing L) -> Instant? {
+    let now = time.now
     var earliest = link.deadline
-    // An overdue instant needs no timer: the work waits for some other event.
-    func consider(_ instant: Instant?) {
-      guard let instant, instant > time.now else { return }
-      if earliest == nil || instant < earliest! { earliest = instant }
-    }
-    consider(reader.pausedUntil)
-    consider(renaming.dueAt)
+    earliest.include(reader.pausedUntil, after: now)
+    earliest.include(renaming.dueAt, after: now)
     guard !isStopping else { return earliest }
-    consider(nextWaitAt)
-    consider(outbox.nextDueAt)
-    waiting.forEachDeadline(consider)
-    troubles.forEachDeadline(consider)
-    consider(later.dueAt(time))
-    consider(limits.storms.dueAt)
-    if !settings.isOnce { consider(waiting.rescanAt) }
+    earliest.include(nextWaitAt, after: now)
+    earliest.include(outbox.nextDueAt, after: now)
+    waiting.forEachDeadline { earliest.include($0, after: now) }
+    troubles.forEachDeadline { earliest.include($0, after: now) }
+    earliest.include(later.dueAt(time), after: now)
+    earliest.include(limits.storms.dueAt, after: now)
+    if !settings.isOnce { earliest.include(waiting.rescanAt, after: now) }
     return earliest
   }
 

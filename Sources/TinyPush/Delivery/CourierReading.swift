@@ -142,7 +142,7 @@ extension Courier {
     files[file].cursor = reader.cursorToKeep()
     reader.close()
     files[file].isWaiting = true
-    nextWaitAt = min(nextWaitAt ?? instant, instant)
+    nextWaitAt.include(instant)
   }
 
   /// Ends the waits of all files: each that must wait longer begins another wait.

@@ -26,6 +26,22 @@ public struct Instant: Comparable, BitwiseCopyable {
   }
 }
 
+extension Instant? {
+  /// Becomes another instant if that is earlier, or if there was none.
+  public mutating func include(_ other: Instant?) {
+    guard let other else { return }
+    if let instant = self, instant <= other { return }
+    self = other
+  }
+
+  /// Becomes another instant if that is earlier, or if there was none, but not one that is over.
+  ///
+  /// What is overdue waits for another event: a timer would not help.
+  public mutating func include(_ other: Instant?, after now: Instant) {
+    if let other, other > now { include(other) }
+  }
+}
+
 /// A length of time, in milliseconds.
 public struct Duration: Comparable, Sendable, BitwiseCopyable {
   /// The length in milliseconds.

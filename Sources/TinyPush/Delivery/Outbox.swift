@@ -435,7 +435,7 @@ struct Outbox: ~Copyable {
   mutating func delay(_ message: MessageNumber, until instant: Instant) {
     self[message].until = instant
     move(message, to: .delayed)
-    nextDueAt = min(nextDueAt ?? instant, instant)
+    nextDueAt.include(instant)
   }
 
   /// Moves the delayed messages whose instant has come to their first lines.
@@ -450,7 +450,7 @@ struct Outbox: ~Copyable {
       if entry.until <= now {
         move(number(place), to: entry.firstLine)
       } else {
-        nextDueAt = min(nextDueAt ?? entry.until, entry.until)
+        nextDueAt.include(entry.until)
       }
       place = entry.newer
     }

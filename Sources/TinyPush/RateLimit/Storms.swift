@@ -124,7 +124,7 @@ struct Storms: ~Copyable {
   }
 
   private mutating func consider(_ index: Int) {
-    nextDueAt = min(nextDueAt ?? dueAt(index), dueAt(index))
+    nextDueAt.include(dueAt(index))
   }
 
   private func index(of token: DeviceToken) -> Int? {

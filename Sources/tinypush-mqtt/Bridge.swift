@@ -43,6 +43,8 @@ struct Bridge: ~Copyable {
   /// them.
   private var batch = Text(capacity: Bridge.batchBytesMax)
   private var openInBatch = 0
+  /// Whether a message of QoS 0 waits to be written, which the broker does not send again.
+  private var isBatchUnrepeated = false
   private var isStopping = false
   private var isReloadWanted = false
   /// When the broker accepted the last connection.
@@ -197,8 +199,7 @@ struct Bridge: ~Copyable {
     session.ended()
     if batch.count > 0 { config.rules.forgetChanges() }
     config.rules.silencesTold(isKept: false)
-    batch.clear()
-    openInBatch = 0
+    clearBatch()
     isSessionUp = false
     isSubscribed = false
     askAt = nil
@@ -254,8 +255,7 @@ struct Bridge: ~Copyable {
         let result = connection.read(session.makeRoom())
         guard result > 0 else {
           guard result != CMBED_WANT_READ else { break }
-          // The broker does not send messages of QoS 0 again.
-          write(at: now)
+          if isBatchUnrepeated { write(at: now) }
           return isSessionUp ? connectionEnded() : ()
         }
         session.take(Int(result))
@@ -484,7 +484,7 @@ struct Bridge: ~Copyable {
     }
     if !config.rules.hear(topic: topic, payload: payload, at: now) { logUnheard(topic) }
     makeNotifications(topic, payload, message)
-    if message.packetID != nil { openInBatch += 1 }
+    if message.packetID == nil { isBatchUnrepeated = true } else { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }
   }
 
@@ -552,11 +552,16 @@ struct Bridge: ~Copyable {
         return hangUp(pause: true)
       }
     }
-    batch.clear()
     session.acknowledge(openInBatch, at: now)
-    openInBatch = 0
+    clearBatch()
     // While messages keep coming, a crash would repeat all whose acknowledgement is not sent.
     send(at: now)
+  }
+
+  private mutating func clearBatch() {
+    batch.clear()
+    openInBatch = 0
+    isBatchUnrepeated = false
   }
 
   // MARK: - New rules

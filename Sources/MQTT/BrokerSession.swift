@@ -195,13 +195,13 @@ public struct BrokerSession: ~Copyable {
     state = .connecting
     self.version = version
     hasWill = login.willTopic.count > 0
-    // Clean start is off: the broker keeps the session. A will has QoS 1 and is retained (section
-    // 3.1.2.3).
+    // A will has QoS 1 and is retained (section 3.1.2.3).
     var flags: UInt8 = 0
     if login.user.count > 0 { flags |= 0x80 }
     if login.password.count > 0 { flags |= 0x40 }
-    // MQTT 3.1.1 has no time for a session: the broker keeps none, or one for ever.
-    if version == .v3, settings.sessionSeconds == 0 { flags |= 0x02 }
+    // Without a clean start the broker keeps the session; in MQTT 3.1.1 for ever. RabbitMQ 4.0 keeps
+    // the queue of a session of 0 s, too.
+    if settings.sessionSeconds == 0 { flags |= 0x02 }
     if hasWill { flags |= 0x20 | 0x08 | 0x04 }
     writer.begin(.connect)
     writer.string(("MQTT" as StaticString).span)

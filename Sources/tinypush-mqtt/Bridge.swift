@@ -43,6 +43,7 @@ struct Bridge: ~Copyable {
   /// them.
   private var batch = Text(capacity: Bridge.batchBytesMax)
   private var openInBatch = 0
+  private var notificationsInBatch: UInt64 = 0
   /// Whether a message of QoS 0 waits to be written, which the broker does not send again.
   private var isBatchUnrepeated = false
   private var isStopping = false
@@ -499,11 +500,11 @@ struct Bridge: ~Copyable {
         isRetained: message.isRetained, from: first, to: &batch)
       switch outcome {
       case .rule(let rule):
-        counts.notifications += 1
+        notificationsInBatch += 1
         guard config.rules.goesOn(rule) else { return }
         first = rule + 1
         continue
-      case .notification: counts.notifications += 1
+      case .notification: notificationsInBatch += 1
       case .tooLarge:
         counts.tooLarge += 1
         logTooLarge(topic)
@@ -526,7 +527,7 @@ struct Bridge: ~Copyable {
     while batch.count <= Self.batchBytesMax - 2 * NotificationReader.objectBytesMax,
       let rule = config.rules.appendSilence(at: now, to: &batch)
     {
-      counts.notifications += 1
+      notificationsInBatch += 1
       var text = Text()
       text.append("silence: the rule in line ", config.rules.line(of: rule))
       text.append(" rings for [", printable: config.rules.filter(rule), "]")
@@ -552,6 +553,7 @@ struct Bridge: ~Copyable {
         return hangUp(pause: true)
       }
     }
+    counts.notifications += notificationsInBatch
     session.acknowledge(openInBatch, at: now)
     clearBatch()
     // While messages keep coming, a crash would repeat all whose acknowledgement is not sent.
@@ -561,6 +563,7 @@ struct Bridge: ~Copyable {
   private mutating func clearBatch() {
     batch.clear()
     openInBatch = 0
+    notificationsInBatch = 0
     isBatchUnrepeated = false
   }
 
@@ -703,6 +706,13 @@ struct Bridge: ~Copyable {
       ", ", config.rules.count, config.rules.count == 1 ? " rule, into " : " rules, into ")
     text.append(cString: spool.pointer)
     log.write(.info, text)
+    if access(spool.pointer, F_OK) != 0 {
+      text.clear()
+      text.append("there is no spool ", cString: spool.pointer)
+      text.append(": name the right one with --config FILE or -o spool=DIR; until then the broker")
+      text.append(" keeps the messages")
+      log.write(.error, text)
+    }
     config.subscriptions.forEachOverlap { one, other in
       var text = Text(capacity: 1024)
       config.subscriptions.appendOverlap(one, other, to: &text)

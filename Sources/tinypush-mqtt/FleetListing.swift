@@ -78,7 +78,8 @@ struct FleetListing: ~Copyable {
       var text = Text()
       text.append("tinypush-mqtt: no box has published its state below ")
       text.append(printable: config.fleet.span)
-      text.append("/fleet, or the broker does not let this user read it\n")
+      text.append("/fleet, the broker does not let this user read it, or it sends no retained")
+      text.append(" messages for a topic filter, as RabbitMQ\n")
       text.write(to: STDERR_FILENO)
       return .tryLater
     }

@@ -110,6 +110,18 @@ private func publish(_ packetID: UInt8, flags: String = "2") -> String {
   #expect(output == [UInt8](hex: expected))
 }
 
+@Test(arguments: [BrokerSession.Version.v5, .v3])
+func `a session that need not be kept starts clean`(version: BrokerSession.Version) {
+  var settings = BrokerSession.Settings()
+  settings.sessionSeconds = 0
+  var session = BrokerSession(settings)
+  var login = BrokerSession.Login()
+  login.clientID.append("box")
+  session.connect(login, version, at: Instant(milliseconds: 0))
+  let flags = session.output.array[9]
+  #expect(flags == 0x02)
+}
+
 @Test func `a session with MQTT 3.1.1 has no properties`() throws {
   let rig = Rig()
   let (packet, events) = try rig.connectOld(answer: "20 02 01 00")

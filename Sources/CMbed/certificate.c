@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define OID(bytes) bytes, sizeof bytes - 1
-#define OID_UID "\x09\x92\x26\x89\x93\xf2\x2c\x64\x01\x01"
 #define OID_PRODUCTION "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x02"
 #define OID_TOPICS "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x06"
 #define SAN_DNS (MBEDTLS_ASN1_CONTEXT_SPECIFIC | 2)
@@ -28,7 +27,7 @@ void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name) {
   /* Some authorities have no common name and are known by their organisational unit. */
   if (value == NULL) value = attribute(name, OID(MBEDTLS_OID_AT_ORG_UNIT));
   if (value == NULL) value = attribute(name, OID(MBEDTLS_OID_AT_ORGANIZATION));
-  if (value == NULL) value = attribute(name, OID(OID_UID));
+  if (value == NULL) value = attribute(name, OID(CMBED_OID_UID));
   if (value == NULL) cmbed_copy_clean(to, room, "", 0);
   else cmbed_copy_clean(to, room, value->p, value->len);
 }
@@ -36,7 +35,7 @@ void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name) {
 /* Copies the topic: the UID, else the common name after "Services: "; "" if there is none. */
 static void read_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name) {
   static const char mark[] = "Services: ";
-  const mbedtls_x509_buf *value = attribute(name, OID(OID_UID));
+  const mbedtls_x509_buf *value = attribute(name, OID(CMBED_OID_UID));
   const unsigned char *bytes = value == NULL ? NULL : value->p;
   if (value == NULL) {
     value = attribute(name, OID(MBEDTLS_OID_AT_CN));

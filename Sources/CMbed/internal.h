@@ -102,6 +102,7 @@ int cmbed_pbes2_open(mbedtls_pk_context *key, const cmbed_file *file, const char
 
 /* --- certificate.c -------------------------------------------------------------------------- */
 
+#define CMBED_OID_UID "\x09\x92\x26\x89\x93\xf2\x2c\x64\x01\x01"
 #define CMBED_OID_APPLE_SANDBOX "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x01"
 
 /* Copies the common name; without one, the unit, the organisation or the UID; else "". */

@@ -32,6 +32,21 @@ import Testing
       ])
   }
 
+  @Test func `the certificate has its topic as Apple's have it, and HTTP/2 needs ALPN`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let shown = try box.run(["openssl", "x509", "-in", "sandbox/client.pem", "-noout", "-subject"])
+    #expect(shown.output.contains("UID = com.example.tinypush"), "\(shown.output)")
+    _ = try box.run(
+      [
+        "openssl", "s_client", "-quiet", "-connect", "127.0.0.1:\(sandbox.gateway)", "-CAfile",
+        "sandbox/ca.pem", "-cert", "sandbox/client.pem", "-key", "sandbox/client-key.pem",
+      ], input: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    try sandbox.child.line("the client must offer h2 in ALPN")
+    #expect(try sandbox.child.terminate() == 0)
+  }
+
   @Test func `with --rsa the sandbox makes RSA keys and replaces other keys`() throws {
     let box = try Box()
     defer { box.end() }

@@ -29,6 +29,8 @@ public struct FrameProblem: Error, Equatable {
   /// Appends what is wrong, and where.
   public func describe(in text: inout Text) {
     switch kind {
+    case .command(UInt8(ascii: "P")) where offset == 0:
+      text.append("the stream begins as HTTP/2 does: the client must offer h2 in ALPN")
     case .command(let byte):
       text.append("no frame begins with the byte ", byte)
     case .frameSize(let bytes, let limit):

@@ -193,3 +193,20 @@ func `a lost connection does not change what is replaced`(cutAt: String) {
   world.run(.seconds(300))
   #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
 }
+
+@Test func `after a crash, a file that came before the clock was set back replaces nothing`() {
+  let world = World()
+  world.canDial = { _ in false }
+  world.canRemove = false
+  world.wallAtStart = 1_900_000_000
+  world.put("tank", 1, collapsing: "tank")
+  world.run(.seconds(5))
+  world.wallAtStart = 1_700_000_000
+  world.put("tank", 1, collapsing: "tank", with: #", "expiration": 1700009999"#)
+  world.run(.seconds(5))
+  world.canDial = { _ in true }
+  world.canRemove = true
+  world.restart()
+  world.run(.seconds(60))
+  #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
+}

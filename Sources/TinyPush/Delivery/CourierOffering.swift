@@ -152,15 +152,18 @@ extension Courier {
     if file != other, one.equals(two), files[file].isReleased || files[other].isReleased {
       return files[file].isReleased && files[other].isReleased ? nil : files[file].isReleased
     }
-    // Two files of one name are read in the order of their arrivals, which a clock that is not set
-    // gets wrong: after a crash, nobody knows which of them came first.
+    // Two files of one name are read in the order of their arrivals, which a wrong clock gets wrong:
+    // after a crash, nobody knows which of them came first.
     if file != other, one.equals(two), !cameByClock(file) || !cameByClock(other) { return nil }
     return !two.sorts(before: one)
   }
 
-  /// Whether the clock was set when a file came.
+  /// Whether the clock was set when a file came, as far as the agent can tell.
+  ///
+  /// A file that came in the future came before the clock was set back.
   private func cameByClock(_ file: FileNumber) -> Bool {
-    files[file].arrivalNs / 1_000_000_000 >= settings.plausibleSince
+    let seconds = files[file].arrivalNs / 1_000_000_000
+    return seconds >= settings.plausibleSince && seconds <= time.wallSeconds ?? .max
   }
 
   /// Notes which notifications a notification replaces that is put into `later/`.

@@ -348,11 +348,14 @@ final class Ledger {
     life = Life()
     life.beganAt = timeline.now
     isStopping = false
-    // An item in a file and also put aside from it is sent twice.
+    // An item in a file and also put aside from it is sent twice. If the item was put aside before
+    // the writer ended, nobody knows that.
     var seen: Set<Int> = []
     for file in disk.waiting + Array(disk.later.values) {
       for item in file.items
-      where (item.notBefore > 0 || hasLimits) && !seen.insert(item.identity).inserted {
+      where (item.notBefore > 0 || hasLimits)
+        && (file.wasPostponedEarly || !seen.insert(item.identity).inserted)
+      {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
       }
     }

@@ -5,7 +5,7 @@ import Testing
 
 private let count = 3000
 
-private func largeFile(_ settle: Duration = .seconds(2)) -> World {
+private func largeFile(_ settle: Duration = .seconds(2), after first: String = "") -> World {
   let world = World {
     $0.window = 1000
   } binary: {
@@ -14,7 +14,7 @@ private func largeFile(_ settle: Duration = .seconds(2)) -> World {
   }
   let numbers = Array(1...count)
   let text = numbers.map { World.notification($0) + "\n" }.joined()
-  world.put("many", text: text, numbers: numbers)
+  world.put("many", text: first + text, numbers: numbers)
   return world
 }
 
@@ -71,6 +71,16 @@ private func hold(_ world: World) {
   world.restart(once: true)
   world.runToEnd()
   #expect(world.failures.last?.offset == bytes + 6)
+}
+
+@Test func `a crash does not lose text that is in no record of a large file`() {
+  let world = largeFile(after: "{\"bad\"" + String(repeating: "x", count: 3000) + "\n")
+  let file = world.waitingFiles[0]
+  hold(world)
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(Set(world.accepted) == Set(1...count))
+  #expect(file.isOriginalKept)
 }
 
 @Test func `a new file with the name of a large one is delivered from its start`() {

@@ -70,10 +70,11 @@ extension Courier {
   /// Records a notification that was refused before it was sent.
   @inline(never)
   mutating func record(_ finding: Finding, object: Range<Int>, of file: FileNumber) {
-    guard isShown(file) else { return }
+    let offset = reader.cursor.offset + Int64(object.lowerBound)
+    guard isShown(file, at: offset) else { return }
     recorder.begin(file, files)
     let isWhole = recorder.refuse(finding, object, in: &reader)
-    if !isWhole { files.decide(file, .movesToFailed) }
+    if !isWhole { files.moveToFailed(file, from: offset) }
   }
 
   /// Records a problem with a recipients file that keeps a notification from a recipient.
@@ -82,10 +83,11 @@ extension Courier {
     _ problem: Roster.Problem, _ notification: Notification, _ text: UInt16, of file: FileNumber
   ) {
     outbox.touch(text)
-    guard isShown(file) else { return }
+    let offset = outbox[text: text].offset
+    guard isShown(file, at: offset) else { return }
     recorder.begin(file, files)
     let isWhole = recorder.refuse(problem, in: reader.roster, notification, text, outbox)
-    if !isWhole { files.decide(file, .movesToFailed) }
+    if !isWhole { files.moveToFailed(file, from: offset) }
   }
 
   /// Records that a long part of a file holds no notification.
@@ -93,7 +95,7 @@ extension Courier {
   mutating func recordGarbage(_ file: FileNumber) {
     recorder.begin(file, files)
     recorder.refuseGarbage(from: reader.cursor.objectEnd)
-    files.decide(file, .movesToFailed)
+    files.moveToFailed(file, from: reader.cursor.objectEnd)
     finish(file)
   }
 
@@ -115,13 +117,13 @@ extension Courier {
   ///
   /// The first one over the limit is replaced by a record that says so.
   @inline(never)
-  private mutating func isShown(_ file: FileNumber) -> Bool {
+  private mutating func isShown(_ file: FileNumber, at offset: Int64) -> Bool {
     let refusals = files.recordRefusal(file)
     if refusals <= Recorder.refusalsMax { return true }
     if refusals == Recorder.refusalsMax + 1 {
       recorder.begin(file, files)
       recorder.refuseMore()
-      files.decide(file, .movesToFailed)
+      files.moveToFailed(file, from: offset)
     } else {
       counters.failedCheck += 1
     }

@@ -56,7 +56,7 @@ struct TakenFile: BitwiseCopyable {
   var isStuck = false
   /// The notifications that failed the check.
   var refusals: UInt32 = 0
-  /// The place of the first notification that could not be recorded.
+  /// The place of the first notification that could not be recorded, or not as a whole.
   var unrecordedFrom = Int64.max
   /// The messages of the file that are not settled.
   var open: UInt32 = 0

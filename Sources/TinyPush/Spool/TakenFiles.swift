@@ -170,6 +170,14 @@ struct TakenFiles: ~Copyable {
     slots[index(number)].unrecordedFrom = min(self[number].unrecordedFrom, offset)
   }
 
+  /// Notes that a record does not show all of a notification at `offset`: the file must be kept.
+  ///
+  /// The name does not tell that, so an agent that begins anew must read the notification again.
+  func moveToFailed(_ number: FileNumber, from offset: Int64) {
+    decide(number, .movesToFailed)
+    slots[index(number)].unrecordedFrom = min(self[number].unrecordedFrom, offset)
+  }
+
   /// Notes whether the lines in `failed/` are synced; if they may be lost, their files stay.
   @inline(never)
   func synced(_ areSafe: Bool) {

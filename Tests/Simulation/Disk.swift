@@ -356,6 +356,8 @@ final class Disk {
     if canSync {
       if durableLater.count < later.count {
         durableLater.formUnion(later.filter { !$0.value.isTorn && !$0.value.isForgotten }.keys)
+        // The name is that of the new file now, so no older file of the name comes back.
+        left.removeAll { durableLater.contains($0.name) }
       }
       commit()
     } else {

@@ -339,6 +339,9 @@ final class Disk {
     file.wasReleased = true
     file.arrivalNs = Int64(target.split(separator: "+").last!.split(separator: ".").first!)!
     file.name = String(target[..<target.lastIndex(of: "+")!])
+    // The same notification was put aside twice. The second file replaces the first one, and the
+    // agent reads on in the second file.
+    if let first = taken[target] { file.lines += first.lines }
     taken[target] = file
     left.append((name, file, target, timeline.now))
     return true

@@ -41,11 +41,11 @@ static int set_names(work *work, const cmbed_issue_options *options) {
   return error == 0 ? mbedtls_x509write_crt_set_issuer_name(&work->writer, issuer) : error;
 }
 
-/* Adds the topic to the subject as Apple's certificates have it: as the UID. */
-static int set_topic(mbedtls_x509write_cert *writer, const char *name) {
+/* Adds the topic to a client's subject as Apple's certificates have it: as the UID. */
+static int set_topic(mbedtls_x509write_cert *writer, const cmbed_issue_options *options) {
   static const char mark[] = "Services: ";
-  const char *topic = strstr(name, mark);
-  if (topic == NULL) return 0;
+  const char *topic = strstr(options->name, mark);
+  if (options->kind != CMBED_CLIENT || topic == NULL) return 0;
   topic += sizeof mark - 1;
   mbedtls_asn1_named_data *entry =
     mbedtls_asn1_store_named_data(&writer->MBEDTLS_PRIVATE(subject), CMBED_OID_UID, sizeof CMBED_OID_UID - 1,
@@ -114,7 +114,7 @@ static int fill(work *work, const cmbed_issue_options *options) {
   mbedtls_x509write_crt_set_issuer_key(writer, options->issuer == NULL ? &work->key : &work->issuer.key);
   if ((error = make_key(&work->key, options->rsa)) != 0) return error;
   if ((error = set_names(work, options)) != 0) return error;
-  if ((error = set_topic(writer, options->name)) != 0) return error;
+  if ((error = set_topic(writer, options)) != 0) return error;
   if ((error = set_serial(writer)) != 0) return error;
   if ((error = set_validity(writer, options)) != 0) return error;
   if ((error = mbedtls_x509write_crt_set_basic_constraints(writer, authority, -1)) != 0) return error;

@@ -144,6 +144,15 @@ public struct BrokerSession: ~Copyable {
   private var hasWill = false
   /// What the broker of this connection does not offer.
   public private(set) var lacks: Lacks = []
+
+  /// The reason code with which the broker would refuse a topic filter that it does not offer; nil:
+  /// it offers the filter.
+  ///
+  /// Some brokers take such a subscription, and send nothing.
+  public func lack(for filter: Span<UInt8>) -> UInt8? {
+    if lacks.contains(.sharedSubscriptions), TopicFilter.isShared(filter) { return 0x9E }
+    return lacks.contains(.wildcards) && !TopicFilter.isTopic(filter) ? 0xA2 : nil
+  }
   /// Whether bytes came since the time was last looked at.
   private var hasHeard = false
   private var reader: PacketReader

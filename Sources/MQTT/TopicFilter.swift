@@ -18,6 +18,11 @@ public enum TopicFilter {
     return index + 1..<filter.count
   }
 
+  /// Whether a topic filter is that of a shared subscription.
+  public static func isShared(_ filter: Span<UInt8>) -> Bool {
+    filter.begins(with: ("$share/" as StaticString).span)
+  }
+
   /// Whether a text is a topic filter: `+` and `#` stand for whole levels, and `#` only for the
   /// last ones.
   public static func isValid(_ filter: Span<UInt8>) -> Bool {
@@ -36,7 +41,7 @@ public enum TopicFilter {
   }
 
   /// Whether a valid filter is for one topic only: it has no wildcards.
-  static func isTopic(_ filter: Span<UInt8>) -> Bool {
+  public static func isTopic(_ filter: Span<UInt8>) -> Bool {
     for index in filter.indices where filter[index] == .plus || filter[index] == .hash {
       return false
     }

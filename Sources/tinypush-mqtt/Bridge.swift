@@ -390,7 +390,7 @@ struct Bridge: ~Copyable {
   private mutating func subscribe(_ index: Int, at now: Instant) {
     guard isSubscribed else { return }
     let filter = config.subscriptions.filter(index)
-    if let reason = missing(for: filter) { return refuse(index, reason, at: now) }
+    if let reason = session.lack(for: filter) { return refuse(index, reason, at: now) }
     guard let packetID = session.subscribe(filter, isState: false, at: now) else {
       // There is room on a new connection.
       return hangUp(pause: false)
@@ -427,32 +427,15 @@ struct Bridge: ~Copyable {
     refused |= 1 << UInt32(index)
     askAt = now + Self.subscriptionPause
     var text = Text()
-    text.append("the broker refused subscribe = ")
-    text.append(printable: config.subscriptions.filter(index))
-    text.append(": ")
-    BrokerProblem.append(reason, to: &text)
+    config.subscriptions.appendRefusal(of: index, reason, to: &text)
     text.append("; the program asks again in 5 minutes")
     tell(.error, text)
-  }
-
-  /// The reason code with which the broker would refuse a topic filter that it does not offer.
-  ///
-  /// Some brokers take such a subscription, and send nothing.
-  private func missing(for filter: Span<UInt8>) -> UInt8? {
-    if session.lacks.contains(.sharedSubscriptions),
-      filter.begins(with: ("$share/" as StaticString).span)
-    {
-      return 0x9E
-    }
-    return session.lacks.contains(.wildcards) && !BridgeConfig.isPlain(filter) ? 0xA2 : nil
   }
 
   /// Logs that the broker asks for no acknowledgements of a subscription's messages.
   private mutating func warnOfQuality(_ index: Int) {
     var text = Text()
-    text.append("the broker grants subscribe = ")
-    text.append(printable: config.subscriptions.filter(index))
-    text.append(" only QoS 0: a message that comes while this program is away or fails is lost")
+    config.subscriptions.appendQuality(of: index, to: &text)
     tell(.warning, text)
   }
 

@@ -38,17 +38,10 @@ struct BridgeConfig: ~Copyable {
 
   /// Reads the first levels of topics.
   private static func prefix(_ value: Span<UInt8>) throws(Config.Problem) -> CString {
-    guard TopicFilter.isValid(value), isPlain(value), value[0] != .dollar,
+    guard TopicFilter.isValid(value), TopicFilter.isTopic(value), value[0] != .dollar,
       value[value.count - 1] != .slash
     else { throw .value("a topic without wildcards, such as tinypush") }
     return CString(value)
-  }
-
-  static func isPlain(_ topic: Span<UInt8>) -> Bool {
-    for index in topic.indices where topic[index] == .plus || topic[index] == .hash {
-      return false
-    }
-    return true
   }
 
   /// The port where the setting names none.
@@ -174,7 +167,7 @@ struct BridgeConfig: ~Copyable {
       login.clientID.appendHostName()
     }
     let clientID = login.clientID.bytes
-    var isLevel = Self.isPlain(clientID)
+    var isLevel = TopicFilter.isTopic(clientID)
     for index in clientID.indices where clientID[index] == .slash { isLevel = false }
     if !fleet.isEmpty, !isLevel {
       var text = Text()

@@ -15,6 +15,8 @@ enum CheckCommand {
     mosquitto_sub -v prints them.
 
       --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
+      --broker              ask the broker, too, whether it takes the login and the
+                            subscriptions
       --json                print JSON Lines: for a mistake file, line, severity and
                             message; for a message file, line, topic, state (sent,
                             refused or ignored), rule, rule_line, notification and
@@ -22,7 +24,8 @@ enum CheckCommand {
     \t\
 
     Exit status: 0 no mistakes; 65 a notification would be refused; 66 a file is
-    missing; 77 a permission is missing; 78 the configuration has a mistake.
+    missing; 69 the broker does not answer; 77 a permission is missing, or the
+    broker refuses a subscription; 78 the configuration has a mistake.
 
     """
 
@@ -30,15 +33,20 @@ enum CheckCommand {
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
     Arguments.handle(
-      "check", of: "tinypush-mqtt ", count, values, options: "rules= json", usage: usage,
+      "check", of: "tinypush-mqtt ", count, values, options: "rules= broker json", usage: usage,
       run)
   }
 
   private static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var path = BridgeConfig.defaultFile.cString
     var isJSON = false
+    var asksBroker = false
     while let option = try arguments.next() {
-      if option == 0 { path = clinux_option_argument() } else { isJSON = true }
+      switch option {
+      case 0: path = clinux_option_argument()
+      case 1: asksBroker = true
+      default: isJSON = true
+      }
     }
     guard arguments.operand(1) == nil else {
       throw arguments.fail(.usage, "takes one file of messages, or - for standard input")
@@ -54,6 +62,7 @@ enum CheckCommand {
       throw error
     }
     warn(config, agent.recipients.span, path, isJSON: isJSON)
+    if asksBroker { try ask(&config, path, arguments, isJSON: isJSON) }
     guard let file = arguments.operand(0) else {
       if !isJSON { printSum(config, path) }
       return .ok
@@ -69,6 +78,23 @@ enum CheckCommand {
       failure.append(error.text(file))
       throw arguments.fail(error.status, failure)
     }
+  }
+
+  /// Asks the broker, and prints what it refuses.
+  private static func ask(
+    _ config: inout BridgeConfig, _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
+    isJSON: Bool
+  ) throws(ExitStatus) {
+    if let problem = config.readPassword() { throw arguments.fail(.noPermission, problem) }
+    var visit = BrokerVisit(config)
+    var trial = BrokerTrial()
+    var isRefused = false
+    let hasAnswered = trial.run(config, &visit) { text, isWarning in
+      if !isWarning { isRefused = true }
+      print(text, path, line: 0, isWarning ? "warning" : "error", isJSON: isJSON)
+    }
+    guard hasAnswered else { throw arguments.fail(.unavailable, visit.problem) }
+    if isRefused { throw .noPermission }
   }
 
   private static func print(
@@ -117,31 +143,32 @@ enum CheckCommand {
         message.append("there is no recipients file ")
         message.append(printable: name)
         message.append(" in ", printable: recipients)
-        warn(message, path, line: line, isJSON: isJSON)
+        print(message, path, line: line, "warning", isJSON: isJSON)
       }
       guard !config.mayReceive(config.rules.filter(rule)) else { continue }
       message.clear()
       message.append("no message comes for this rule: add subscribe = ")
       message.append(printable: config.rules.filter(rule))
-      warn(message, path, line: line, isJSON: isJSON)
+      print(message, path, line: line, "warning", isJSON: isJSON)
     }
     config.subscriptions.forEachOverlap { one, other in
       message.clear()
       config.subscriptions.appendOverlap(one, other, to: &message)
-      warn(message, path, line: 0, isJSON: isJSON)
+      print(message, path, line: 0, "warning", isJSON: isJSON)
     }
   }
 
-  private static func warn(
-    _ message: borrowing Text, _ path: UnsafePointer<CChar>, line: Int32, isJSON: Bool
+  private static func print(
+    _ message: borrowing Text, _ path: UnsafePointer<CChar>, line: Int32, _ severity: StaticString,
+    isJSON: Bool
   ) {
     var text = Text(capacity: 4096)
     if isJSON {
-      printJSON(message.bytes, path, line: line, severity: "warning", in: &text)
+      printJSON(message.bytes, path, line: line, severity: severity, in: &text)
     } else {
       text.append(printable: CString.span(path))
       if line > 0 { text.append(":", line) }
-      text.append(": warning: ")
+      text.append(": ", severity, ": ")
       text.append(message)
       text.append("\n")
     }

@@ -55,5 +55,17 @@ struct FilterList: ~Copyable {
     text.append(" overlap: the broker may send a message twice, and each makes a notification")
   }
 
+  /// Appends that and why the broker refused a filter.
+  func appendRefusal(of index: Int, _ reason: UInt8, to text: inout Text) {
+    text.append("the broker refused subscribe = ", printable: filter(index), ": ")
+    BrokerProblem.append(reason, to: &text)
+  }
+
+  /// Appends that the broker asks for no acknowledgements of a filter's messages.
+  func appendQuality(of index: Int, to text: inout Text) {
+    text.append("the broker grants subscribe = ", printable: filter(index))
+    text.append(" only QoS 0: a message that comes while this program is away or fails is lost")
+  }
+
   mutating func clear() { count = 0 }
 }

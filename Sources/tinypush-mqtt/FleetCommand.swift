@@ -44,12 +44,14 @@ enum FleetCommand {
         throw arguments.fail(
           .config, "this box belongs to no fleet: set fleet = tinypush in ", CString.span(path))
       }
-      var listing = FleetListing(config, isJSON: isJSON)
       if let problem = config.readPassword() {
         throw arguments.fail(.noPermission, problem)
       }
-      let status = listing.run(config)
-      if status == .unavailable { throw arguments.fail(status, listing.problem) }
+      var visit = BrokerVisit(config)
+      var listing = FleetListing(isJSON: isJSON)
+      guard let status = listing.run(config, &visit) else {
+        throw arguments.fail(.unavailable, visit.problem)
+      }
       return status
     }
   }

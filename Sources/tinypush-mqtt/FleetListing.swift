@@ -1,5 +1,4 @@
 import CLinux
-import CMbed
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
@@ -8,72 +7,38 @@ import TinyPushMQTT
 struct FleetListing: ~Copyable {
   /// The time of silence after which all boxes are listed.
   private static let quiet = Duration.seconds(1)
-  /// The time in which the broker must answer.
-  private static let patience = Duration.seconds(10)
   /// The age of a state after which a box counts as silent, in seconds: three messages.
   private static let silentSeconds: Int64 = 180
   /// The bytes of a text that are printed at most.
   private static let stringBytesMax = 1280
 
-  private var session: BrokerSession
-  private var connection: TLSConnection
   private let isJSON: Bool
   private var count = 0
   private var areAllConnected = true
-  /// Why the broker did not answer.
-  private(set) var problem = Text(capacity: 1024)
 
-  init(_ config: borrowing BridgeConfig, isJSON: Bool) {
-    var settings = BrokerSession.Settings()
-    settings.sessionSeconds = 0
-    session = BrokerSession(settings)
-    connection = TLSConnection(
-      address: config.broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
-    self.isJSON = isJSON
-  }
+  init(isJSON: Bool) { self.isJSON = isJSON }
 
-  deinit {}
-
-  /// Lists the boxes; returns the exit status.
-  mutating func run(_ config: borrowing BridgeConfig) -> ExitStatus {
-    var isOfVersion = true
-    let status = run(config, .v5, &isOfVersion)
-    return isOfVersion ? status : run(config, .v3, &isOfVersion)
-  }
-
-  /// - Parameter isOfVersion: set to whether the broker may speak this version.
-  /// - Returns: the exit status.
-  private mutating func run(
-    _ config: borrowing BridgeConfig, _ version: BrokerSession.Version, _ isOfVersion: inout Bool
-  ) -> ExitStatus {
-    let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-    defer { close(epoll) }
-    guard connection.connect(epoll: epoll, config: config.tls) else {
-      problem.append("cannot connect to the broker ")
-      problem.append(printable: config.broker.span)
-      problem.append(": ", connection.problem)
-      return .unavailable
+  /// Lists the boxes; returns the exit status, or nil with the problem of the visit.
+  mutating func run(_ config: borrowing BridgeConfig, _ visit: inout BrokerVisit) -> ExitStatus? {
+    let hasAnswered = visit.run(config.tls) { (event, visit) throws(BrokerProblem) in
+      switch event {
+      case .connected:
+        var filter = Text(capacity: 320)
+        filter.append(bytes: config.fleet.span)
+        filter.append("/fleet/+")
+        _ = visit.session.subscribe(filter.bytes, isState: true, at: Clock.now())
+      case .subscribed(let answer):
+        guard answer.reason < 0x80 else { throw .notSubscribed(answer.reason) }
+        visit.wait(Self.quiet)
+      case .published: break
+      case .message(let message):
+        // What a box publishes meanwhile would list it twice.
+        guard message.isRetained else { return }
+        print(visit.session.bytes(message.topic), visit.session.bytes(message.payload))
+        visit.wait(Self.quiet)
+      }
     }
-    var login = BrokerSession.Login()
-    // Lists on two machines must not disconnect each other.
-    var number: UInt32 = 0
-    _ = getrandom(&number, 4, 0)
-    login.clientID.append("tinypush-", number)
-    login.user.append(config.login.user)
-    login.password.append(config.login.password)
-    problem.clear()
-    session.connect(login, version, at: Clock.now())
-    do throws(BrokerProblem) {
-      try listen(epoll, config)
-    } catch {
-      problem.clear()
-      error.append(to: &problem)
-      isOfVersion = !error.isOfVersion
-    }
-    session.disconnect()
-    send()
-    connection.hangUp(epoll: epoll, closeNotify: true)
-    guard problem.count == 0 else { return .unavailable }
+    guard hasAnswered else { return nil }
     if count == 0 {
       var text = Text()
       text.append("tinypush-mqtt: no box has published its state below ")
@@ -84,58 +49,6 @@ struct FleetListing: ~Copyable {
       return .tryLater
     }
     return areAllConnected ? .ok : .tryLater
-  }
-
-  /// Prints the states until the broker has sent all.
-  private mutating func listen(
-    _ epoll: Int32, _ config: borrowing BridgeConfig
-  ) throws(BrokerProblem) {
-    var end = Clock.now() + Self.patience
-    var isSubscribed = false
-    while true {
-      while let event = try session.next(at: Clock.now()) {
-        switch event {
-        case .connected:
-          var filter = Text(capacity: 320)
-          filter.append(bytes: config.fleet.span)
-          filter.append("/fleet/+")
-          _ = session.subscribe(filter.bytes, isState: true, at: Clock.now())
-        case .subscribed(let answer):
-          guard answer.reason < 0x80 else { throw .notSubscribed(answer.reason) }
-          isSubscribed = true
-          end = Clock.now() + Self.quiet
-        case .published: break
-        case .message(let message):
-          // What a box publishes meanwhile would list it twice.
-          guard message.isRetained else { break }
-          print(session.bytes(message.topic), session.bytes(message.payload))
-          end = Clock.now() + Self.quiet
-        }
-      }
-      send()
-      let result = connection.read(session.makeRoom())
-      guard result <= 0 else {
-        session.take(Int(result))
-        continue
-      }
-      guard result == CMBED_WANT_READ else {
-        problem.append("the broker closed the connection: ")
-        return problem.append(connection.problem)
-      }
-      var event = epoll_event()
-      let wait = Clock.now().until(end).milliseconds
-      if wait > 0, epoll_wait(epoll, &event, 1, Int32(clamping: wait)) > 0 { continue }
-      if !isSubscribed { problem.append("the broker does not answer") }
-      return
-    }
-  }
-
-  private mutating func send() {
-    while !session.output.isEmpty {
-      let result = connection.write(session.output)
-      guard result > 0 else { return }
-      session.written(Int(result), at: Clock.now())
-    }
   }
 
   // MARK: - Printing

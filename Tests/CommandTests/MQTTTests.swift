@@ -300,6 +300,43 @@ import Testing
     #expect(try bridge.terminate() == 0)
   }
 
+  @Test func `check asks the broker for the login and the subscriptions, and takes no message`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let mosquitto = try Mosquitto(in: box)
+    try box.rules(mosquitto, "subscribe = $share/boxes/alerts/#\n" + Self.simple)
+    let bridge = try box.bridge(to: mosquitto)
+    let check = [Box.bridge, "check", "--broker", "--rules", "\(box.path)/mqtt.conf"]
+    let fine = try box.run(check)
+    #expect(fine.status == 0, "\(fine.output)\(fine.errors)")
+    #expect(fine.output.contains("1 rule, 2 subscriptions"))
+    #expect(try bridge.terminate() == 0)
+    // CONNACK without shared subscriptions, and a refusal of the only other one.
+    let (broker, port) = try broker(
+      in: box, connack: "20 05 00 00 02 2a 00",
+      """
+      print("asked", asked, flush=True)
+      link.sendall(bytes.fromhex("90 04") + asked[2:4] + bytes.fromhex("00 87"))
+      link.recv(4096)
+      """)
+    try box.write(
+      "broker = 127.0.0.1:\(port)\nsubscribe = $share/boxes/b/#\n" + Self.simple, to: "mqtt.conf")
+    let refused = try box.run(check)
+    #expect(refused.status == 77)
+    for words in [
+      "mqtt.conf: error: the broker refused subscribe = $share/boxes/b/#: it does not offer shared",
+      "mqtt.conf: error: the broker refused subscribe = alerts/#: ",
+    ] {
+      #expect(refused.output.contains(words), "\(refused.output)\(refused.errors)")
+    }
+    #expect(try !broker.line("asked").contains("share"))
+    let gone = try box.run(check + ["--json"])
+    #expect(gone.status == 69)
+    #expect(gone.errors.contains("cannot connect to the broker 127.0.0.1:"), "\(gone.errors)")
+  }
+
   @Test func `a rule for changes rings once for a state, and one for silence when no more comes`()
     throws
   {

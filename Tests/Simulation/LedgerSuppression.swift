@@ -271,7 +271,8 @@ extension Ledger {
     let token = number % World.tokensMax
     // What is in the future when the file is read, may be in the past now.
     let isOld = suppressing.isClockSteady && suppressing.listed[token] ?? 0 < Workload.start
-    let listed = isOld ? listed(token) : 0
+    // A summary goes to a token of a recipients file, but not to the file.
+    let listed = isOld && item.list != nil ? listed(token) : 0
     let registered = max(item.registered, listed)
     func isSuppressed(since time: UInt32) -> Bool { registered == 0 || registered < time }
     if let time = suppressing.present[token], isSuppressed(since: time) { return true }

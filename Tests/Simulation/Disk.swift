@@ -87,6 +87,8 @@ final class SpoolFile {
   var reader = (life: -1, superseded: UInt64(0))
   /// Since when it waits in `later/`.
   var waitsSince = Instant(milliseconds: 0)
+  /// Whether it was put aside from a file that had come from `later/`.
+  var waitsAgain = false
   /// Whether a fault may have kept the agent from removing it.
   var isExcused = false
   /// Whether it is the agent's summary of alerts over a limit, not a sender's file.
@@ -299,6 +301,7 @@ final class Disk {
     }
     guard keepForLater(bytes, as: name, items) else { return false }
     later[name]!.isExcused = source?.isExcused ?? false
+    later[name]!.waitsAgain = source?.wasReleased ?? false
     return true
   }
 

@@ -154,6 +154,8 @@ extension Ledger {
       let key = item.collapseKey
     else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
+      // If two notifications of one name have both come from later/, neither replaces the other.
+      if file.waitsAgain, other.waitsAgain, item.source == other.items.first?.source { continue }
       if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }),
         waiting.puts[item.source] ?? 0 < 2 || item.source != last.source
       {

@@ -342,3 +342,17 @@ func `of 500 files with the same collapse ID only the newest is left without a c
   #expect(world.accepted.count == 12 * numbers.count)
   #expect(world.waiting == [])
 }
+
+@Test func `notifications that the service gives back again and again hold up no rest of a file`() {
+  let world = World()
+  world.scattered = ScatteredLink(world.ledger, world.gateway, limit: 1) { token in
+    token <= 12 ? (.giveBack(1000), after: 500) : (.accept, after: 1)
+  }
+  let numbers = Array(1...100)
+  let alert = String(repeating: "x", count: 1000)
+  world.put(
+    "a", text: numbers.map { World.notification($0, alert: alert) }.joined(separator: "\n"),
+    numbers: numbers)
+  world.run(.seconds(600))
+  #expect(world.gateway.acceptances.keys.sorted() == Array(13...100))
+}

@@ -79,8 +79,7 @@ extension Courier {
 
   /// Returns the next file that was read in part and may go on.
   private mutating func takeUnread<L: Link & ~Copyable>(_ link: borrowing L) -> FileNumber? {
-    // The link takes what is read of large files at once: what waits goes first.
-    guard files.unreadCount > 0, link.isOpen, outbox.nextToSend == nil else { return nil }
+    guard files.unreadCount > 0, mayReadOn(link) else { return nil }
     if outbox.hasRoom(for: .large) { return files.takeUnread() }
     // Texts hold the room until all their recipients are read, for which no more room is needed.
     guard outbox.hasRoom, outbox.textsBeingRead > 0 else { return nil }
@@ -90,6 +89,16 @@ extension Courier {
       files.putUnread(file)
     }
     return nil
+  }
+
+  /// Whether more of a file that was read in part may be read.
+  ///
+  /// The link takes that at once: what waits goes first. But messages that the link gave back may
+  /// wait for ever, and must not hold up the rest of a file.
+  private func mayReadOn<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
+    guard link.isOpen else { return false }
+    guard let next = outbox.nextToSend else { return true }
+    return outbox[next].wasSent && outbox.waiting < Self.readAhead
   }
 
   private mutating func beginNew() -> Bool {
@@ -245,7 +254,7 @@ extension Courier {
     let file = reader.file!
     guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
     guard isFirstPart || reader.turn < Reader.turnMax || !isOthersTurn else { return .stop }
-    guard isFirstPart || link.isOpen && outbox.nextToSend == nil else { return .stop }
+    guard isFirstPart || mayReadOn(link) else { return .stop }
     let share = isFirstPart ? Outbox.Share.small : .large
     switch reader.next(settings.rules) {
     case .notification(let notification):
@@ -447,7 +456,7 @@ extension Courier {
     }
     let isReadAtOnce = isFirstPart && reader.cursor.recipient < UInt32(notification.tokens)
     if reader.turn >= Reader.turnMax, !isReadAtOnce,
-      isOthersTurn || !link.isOpen || outbox.nextToSend != nil
+      isOthersTurn || !mayReadOn(link)
     {
       return .stop
     }

@@ -360,12 +360,12 @@ struct Bridge: ~Copyable {
         isSubscribed = true
         logConnection(hasSession)
         hadSession = true
-        config.rules.connected(at: now)
         refused = 0
         if isTakeover {
           takeOver(hasSession, at: now)
           break
         }
+        config.rules.connected(at: now)
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
@@ -466,7 +466,9 @@ struct Bridge: ~Copyable {
       // The spool failed: the broker sends this message again.
       guard isSessionUp else { return }
     }
-    if !config.rules.hear(topic: topic, payload: payload, at: now) { logUnheard(topic) }
+    if !isTakeover, !config.rules.hear(topic: topic, payload: payload, at: now) {
+      logUnheard(topic)
+    }
     makeNotifications(topic, payload, message)
     if message.packetID == nil { isBatchUnrepeated = true } else { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }

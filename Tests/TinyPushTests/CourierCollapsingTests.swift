@@ -210,3 +210,32 @@ func `a lost connection does not change what is replaced`(cutAt: String) {
   world.run(.seconds(60))
   #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
 }
+
+@Test func `the rest of a file does not replace a notification of a newer file of its name`() {
+  let world = World()
+  world.readBytesMax = 4096
+  world.scattered = ScatteredLink(world.ledger, world.gateway, limit: 1) { token in
+    token <= 12 ? (.giveBack(1000), after: 500) : (.accept, after: 1)
+  }
+  let alert = String(repeating: "x", count: 1000)
+  let numbers = Array(1...50)
+  let (old, new) = (World.number(60, serial: 1), World.number(60, serial: 2))
+  func item(_ number: Int) -> Item { Item(number: number, collapseKey: "tank") }
+  func text(_ serial: Int) -> String {
+    let payload = #"{"aps":{"badge":1},"n":\#(serial)}"#
+    return #"{"token": "\#(World.token(60))", "collapse-id": "x", "payload": \#(payload)}"#
+  }
+  let lines = numbers.map { World.notification($0, alert: alert) } + [text(1)]
+  world.put(
+    "a", lines.joined(separator: "\n"), items: numbers.map { Item(number: $0) } + [item(old)],
+    tells: true)
+  let file = world.waitingFiles[0]
+  world.after(10) { file.failure = .busy }
+  world.after(20_000) {
+    file.failure = nil
+    world.put("a", text(2), items: [item(new)], tells: true)
+  }
+  world.run(.seconds(60))
+  #expect(world.gateway.acceptances[old] == nil)
+  #expect(world.gateway.acceptances[new] != nil)
+}

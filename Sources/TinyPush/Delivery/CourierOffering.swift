@@ -152,9 +152,16 @@ extension Courier {
     if file != other, one.equals(two), files[file].isReleased || files[other].isReleased {
       return files[file].isReleased && files[other].isReleased ? nil : files[file].isReleased
     }
-    // Two files of one name are read in the order of their arrivals, which a wrong clock gets wrong:
-    // after a crash, nobody knows which of them came first.
-    if file != other, one.equals(two), !cameByClock(file) || !cameByClock(other) { return nil }
+    // Of two files of one name, the rest of the older one may be read after the newer one. A wrong
+    // clock gets their arrivals wrong, and a file that is read again has a new age. If they differ,
+    // nobody knows which file came first.
+    if file != other, one.equals(two) {
+      let isOlder = files[file].arrivalNs < files[other].arrivalNs
+      guard cameByClock(file), cameByClock(other),
+        isOlder == (files[file].age < files[other].age)
+      else { return nil }
+      return isOlder
+    }
     return !two.sorts(before: one)
   }
 

@@ -332,6 +332,7 @@ import Testing
       #expect(refused.output.contains(words), "\(refused.output)\(refused.errors)")
     }
     #expect(try !broker.line("asked").contains("share"))
+    #expect(try broker.wait() == 0)
     let gone = try box.run(check + ["--json"])
     #expect(gone.status == 69)
     #expect(gone.errors.contains("cannot connect to the broker 127.0.0.1:"), "\(gone.errors)")

@@ -106,11 +106,11 @@ struct SilentTopics: ~Copyable {
     topics.looseSpan(Int(watches[index].topicStart)..<Int(watches[index].topicEnd))
   }
 
-  /// Notes that what was told is in the spool, or is lost and must be told again.
+  /// Notes that what was told is in the spool, or is lost and must be told again, once there is a
+  /// new connection.
   mutating func told(isKept: Bool) {
     for index in 0..<count where watches[index].state == .telling {
       watches[index].state = isKept ? .told : .listening
     }
-    if !isKept { dueAt = Instant(milliseconds: 0) }
   }
 }

@@ -298,10 +298,13 @@ public struct TopicRules: ~Copyable {
     var needsCollapseID = true
     for index in entryRange(rule) {
       let entry = entries[index]
-      render(entry, message)
       switch entry.key {
-      case .to: draft.add(list: scratch.looseBytes)
-      case .token: draft.add(token: scratch.looseBytes)
+      case .to:
+        render(entry, message)
+        draft.add(list: scratch.looseBytes)
+      case .token:
+        render(entry, message)
+        draft.add(token: scratch.looseBytes)
       case .data:
         let text = value(entry)
         guard let equals = Self.equals(in: text) else { continue }
@@ -310,6 +313,7 @@ public struct TopicRules: ~Copyable {
           text.extracting(text.trimmed(equals + 1..<text.count)), of: message, to: &scratch)
         draft.add(data: text.trimmed(0..<equals).extract(text), text: scratch.looseBytes)
       case .collapseID:
+        render(entry, message)
         // The service takes at most 64 bytes; a longer value is replaced by its hash.
         guard scratch.count > 0 else { continue }
         needsCollapseID = false
@@ -317,7 +321,9 @@ public struct TopicRules: ~Copyable {
       default:
         // Without a collapse ID, `again-after` compares payloads, and so finds repetitions itself.
         if entry.key == .againAfter { needsCollapseID = false }
-        if let part = entry.key.part { draft.set(part, to: scratch.looseBytes) }
+        guard let part = entry.key.part else { continue }
+        render(entry, message)
+        draft.set(part, to: scratch.looseBytes)
       }
     }
     if let key {

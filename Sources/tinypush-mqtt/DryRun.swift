@@ -107,7 +107,7 @@ struct DryRun: ~Copyable {
     if topic.count == 0 {
       return .malformed("expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
     }
-    for index in topic.indices where topic[index] == .plus || topic[index] == .hash {
+    guard TopicFilter.isTopic(topic) else {
       return .malformed(
         "a topic has no + and #: expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
     }

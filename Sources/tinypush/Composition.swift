@@ -106,7 +106,8 @@ struct Composition: ~Copyable {
       _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
     }
     try check(text, config.courier.rules, arguments)
-    for index in 0..<listCount where Self.isMissing(CString.span(lists[index]), config.recipients) {
+    for index in 0..<listCount
+    where !RecipientsFile.mayExist(CString.span(lists[index]), in: config.recipients.span) {
       var text = Text()
       text.append("no recipients file ", printable: CString.span(lists[index]))
       text.append(" in ", printable: config.recipients.span)
@@ -164,7 +165,7 @@ struct Composition: ~Copyable {
   ) throws(ExitStatus) {
     if listCount == 0, !draft.hasTokens {
       add(list: Notification.defaultList.cString)
-      if Self.isMissing(Notification.defaultList.span, directory) {
+      if !RecipientsFile.mayExist(Notification.defaultList.span, in: directory.span) {
         var text = Text()
         text.append("no recipients: give --to NAME or --token HEX, or add a device token to ")
         text.append(printable: directory.span)
@@ -177,17 +178,6 @@ struct Composition: ~Copyable {
       }
     }
     for index in 0..<listCount { draft.add(list: CString.span(lists[index])) }
-  }
-
-  /// Whether there is no such recipients file.
-  ///
-  /// False if this user may not see the directory: the agent may be able to read the file.
-  @inline(never)
-  private static func isMissing(_ name: Span<UInt8>, _ directory: borrowing CString) -> Bool {
-    var path = Text(capacity: 4200)
-    path.append(bytes: directory.span)
-    path.append("/", bytes: name)
-    return path.withCString { access($0, F_OK) != 0 && clinux_errno() == ENOENT }
   }
 
   @inline(never)

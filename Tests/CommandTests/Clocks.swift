@@ -51,13 +51,15 @@ struct Clocks {
   func pass(
     _ seconds: Int, for program: Child, and peers: Child..., until condition: () throws -> Bool
   ) throws {
+    var before: [[String: Int]?] = []
     try wait(for: "the end of a wait of another program:\n\(program.errors)") {
-      let areIdle =
-        program.isAsleep && peers.allSatisfy { $0.isAsleep } && program.isAsleep
+      let sleeps = ([program] + peers).map(\.sleeps)
       // What the program did before it slept has happened by now.
       if try condition() { return true }
       guard !program.hasEnded else { throw Failure("it ended:\n\(program.errors)") }
-      guard areIdle else { return false }
+      // They may answer each other: all slept at once only if no other sleep has begun since.
+      defer { before = sleeps }
+      guard !sleeps.contains(nil), sleeps == before else { return false }
       let passed = try number(box.text(Clock.awake.rawValue))
       try program.whileStopped { try set(.awake, to: passed + seconds) }
       return false
@@ -89,21 +91,37 @@ struct Clocks {
 }
 
 extension Child {
-  /// The states of the threads, as in proc(5); empty if the process has ended.
-  private var states: [Character] {
+  /// The state of each thread, and how often it fell asleep, by its number.
+  private var threads: [String: (state: Character?, sleeps: Int)] {
     let tasks = "/proc/\(id)/task"
-    return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).compactMap {
-      let text = FileManager.default.contents(atPath: "\(tasks)/\($0)/stat") ?? Data()
-      // The state follows the name, which is in parentheses and may have some itself.
-      return String(decoding: text, as: UTF8.self).split(separator: ")").last?.dropFirst().first
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+    var threads: [String: (state: Character?, sleeps: Int)] = [:]
+    for number in numbers {
+      // The fields, as in proc(5).
+      guard let text = FileManager.default.contents(atPath: "\(tasks)/\(number)/status") else {
+        continue
+      }
+      let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+      func field(_ name: String) -> Substring? {
+        lines.first { $0.hasPrefix(name + ":") }?.split(separator: "\t").last
+      }
+      let sleeps = field("voluntary_ctxt_switches").flatMap { Int($0) }
+      threads[number] = (field("State")?.first, sleeps ?? 0)
     }
+    return threads
+  }
+
+  /// How often each thread fell asleep; nil unless all threads wait for something now.
+  fileprivate var sleeps: [String: Int]? {
+    let threads = threads
+    guard !hasEnded, !threads.isEmpty, threads.values.allSatisfy({ $0.state == "S" }) else {
+      return nil
+    }
+    return threads.mapValues(\.sleeps)
   }
 
   /// Whether all threads wait for something.
-  var isAsleep: Bool {
-    let states = states
-    return !hasEnded && !states.isEmpty && states.allSatisfy { $0 == "S" }
-  }
+  var isAsleep: Bool { sleeps != nil }
 
   /// Calls `body` while the process is stopped.
   ///
@@ -112,7 +130,7 @@ extension Child {
     signal(SIGSTOP)
     defer { signal(SIGCONT) }
     try CommandTests.wait(for: "a process to stop") {
-      hasEnded || states.allSatisfy { $0 == "T" }
+      hasEnded || threads.values.allSatisfy { $0.state == "T" }
     }
     try body()
   }

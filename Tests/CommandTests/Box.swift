@@ -73,17 +73,18 @@ final class Box {
 
   /// The names of the files that are not settled: those in new/, and those in taken/.
   ///
-  /// A file in taken/ has the name NAME@ARRIVAL.OFFSET.
+  /// A file in taken/ has the name NAME@ARRIVAL.OFFSET. The agent moves files from new/ to taken/ and
+  /// renames them there, so that new/ is read first, and a file with another name by now counts.
   var queued: [String] {
+    let new = names(in: "new")
     let taken = names(in: "taken").compactMap { name -> String? in
-      guard let match = name.wholeMatch(of: /((?s).+)[@+]\d+\.(\d+)/), let offset = Int(match.2),
-        let attributes = try? FileManager.default.attributesOfItem(
-          atPath: "\(spool)/taken/\(name)"),
-        let size = attributes[.size] as? Int
+      guard let match = name.wholeMatch(of: /((?s).+)[@+]\d+\.(\d+)/), let offset = Int(match.2)
       else { return nil }
+      let attributes = try? FileManager.default.attributesOfItem(atPath: "\(spool)/taken/\(name)")
+      guard let size = attributes?[.size] as? Int else { return String(match.1) }
       return size > offset ? String(match.1) : nil
     }
-    return (names(in: "new") + taken).sorted()
+    return (new + taken).sorted()
   }
 
   /// Returns the names in one of the spool's directories, sorted.

@@ -42,9 +42,10 @@ struct Clocks {
 
   // MARK: - Waits
 
-  /// Lets time pass for a program until a condition holds, but only while it and its peers sleep.
+  /// Lets time pass for a program until a condition holds, but only while nothing else can happen.
   ///
-  /// So all have done what they can, however slow the machine is, and only time can change that.
+  /// It and its peers sleep, and what they sent is acknowledged. So all have done what they can,
+  /// however slow the machine is, and only time can change that.
   /// Needs the clock `awake`.
   ///
   /// - Parameter seconds: the time that passes at each step.
@@ -53,13 +54,15 @@ struct Clocks {
   ) throws {
     var before: [[String: Int]?] = []
     try wait(for: "the end of a wait of another program:\n\(program.errors)") {
-      let sleeps = ([program] + peers).map(\.sleeps)
+      let all = [program] + peers
+      let isAcknowledged = try all.allSatisfy { try $0.isAcknowledged() }
+      let sleeps = all.map(\.sleeps)
       // What the program did before it slept has happened by now.
       if try condition() { return true }
       guard !program.hasEnded else { throw Failure("it ended:\n\(program.errors)") }
       // They may answer each other: all slept at once only if no other sleep has begun since.
       defer { before = sleeps }
-      guard !sleeps.contains(nil), sleeps == before else { return false }
+      guard isAcknowledged, !sleeps.contains(nil), sleeps == before else { return false }
       let passed = try number(box.text(Clock.awake.rawValue))
       try program.whileStopped { try set(.awake, to: passed + seconds) }
       return false
@@ -122,6 +125,27 @@ extension Child {
 
   /// Whether all threads wait for something.
   var isAsleep: Bool { sleeps != nil }
+
+  /// Whether the peers' kernel has acknowledged all bytes that the process sent over TCP.
+  ///
+  /// The kernel may take 40 ms for that, although both programs sleep.
+  fileprivate func isAcknowledged() throws -> Bool {
+    let files = "/proc/\(id)/fd"
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: files)) ?? []
+    let sockets = Set(
+      numbers.compactMap {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "\(files)/\($0)")
+      })
+    return try ["tcp", "tcp6"].allSatisfy { table in
+      // The fields, as in proc(5): the fifth has the bytes sent and received, the tenth the socket.
+      let text = try String(contentsOfFile: "/proc/net/\(table)", encoding: .utf8)
+      return text.split(separator: "\n").dropFirst().allSatisfy { line in
+        let fields = line.split(separator: " ")
+        guard fields.count > 9, sockets.contains("socket:[\(fields[9])]") else { return true }
+        return fields[4].hasPrefix("00000000:")
+      }
+    }
+  }
 
   /// Calls `body` while the process is stopped.
   ///

@@ -134,7 +134,7 @@ import Testing
     #expect(after.counters["settled_by_time"] == 3)
     #expect(after.counters["uncertain"] == 0)
     #expect(after.counters["repeated"] == 0)
-    #expect(after.counters["connections"] == (way == .once ? 2 : 1))
+    #expect(after.counters["connections"] == (way == .once ? 2 : 1), "\(after.log)")
   }
 
   private static let strange = [(9, "undocumented"), (128, "undocumented")]

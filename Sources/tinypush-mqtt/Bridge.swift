@@ -56,6 +56,8 @@ struct Bridge: ~Copyable {
   private var asked = InlineArray<32, UInt16>(repeating: 0)
   /// The subscriptions that the broker refused, a bit for each.
   private var refused: UInt32 = 0
+  /// Whether the state that `systemctl status` shows is a refused subscription.
+  private var showsRefusal = false
   /// When to ask for them again.
   private var askAt: Instant?
   /// The connections one after the other that ended within ``shortTime``.
@@ -374,8 +376,9 @@ struct Bridge: ~Copyable {
         for index in 0..<config.subscriptions.count where asked[index] == answer.packetID {
           if answer.reason >= 0x80 {
             refuse(index, answer.reason, at: now)
-          } else if answer.reason == 0 {
-            warnOfQuality(index)
+          } else {
+            accepted(index)
+            if answer.reason == 0 { warnOfQuality(index) }
           }
         }
         if answer.isLast { fleet.subscribed(at: now) }
@@ -396,7 +399,6 @@ struct Bridge: ~Copyable {
       return hangUp(pause: false)
     }
     asked[index] = packetID
-    refused &= ~(1 << UInt32(index))
   }
 
   /// Ends the subscriptions of the other box, and waits for the messages that the broker has kept
@@ -430,6 +432,17 @@ struct Bridge: ~Copyable {
     config.subscriptions.appendRefusal(of: index, reason, to: &text)
     text.append("; the program asks again in 5 minutes")
     tell(.error, text)
+    showsRefusal = true
+  }
+
+  /// Logs that no subscription is refused any more.
+  private mutating func accepted(_ index: Int) {
+    refused &= ~(1 << UInt32(index))
+    guard showsRefusal, refused == 0 else { return }
+    var text = Text()
+    text.append("the broker ", cString: broker.pointer)
+    text.append(" accepts each subscription now")
+    tell(.info, text)
   }
 
   /// Logs that the broker asks for no acknowledgements of a subscription's messages.
@@ -620,6 +633,7 @@ struct Bridge: ~Copyable {
   /// Logs the state of the connection, which `systemctl status` shows, too.
   private mutating func tell(_ priority: Log.Priority, _ state: borrowing Text) {
     log.write(priority, state, about: .connection)
+    showsRefusal = false
     var text = Text()
     text.append("STATUS=")
     text.append(state)

@@ -72,10 +72,11 @@ enum StatusCommand {
       throw arguments.fail(.unavailable, text)
     }
     switch form {
-    case .json: StatusJSON.write(reading.page, in: &text)
+    case .json: StatusJSON.write(reading.page, BridgeState(beside: config), in: &text)
     case .prometheus: StatusMetrics.write(reading.page, in: &text)
     case .watch, nil:
       var screen = StatusScreen(to: STDOUT_FILENO)
+      screen.bridge = BridgeState(beside: config)
       screen.show(reading.page, in: &text)
     }
     text.write(to: STDOUT_FILENO)

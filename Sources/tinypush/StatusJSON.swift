@@ -5,7 +5,9 @@ import TinyPushAgent
 /// The agent's status page as a line of JSON.
 enum StatusJSON {
   @inline(never)
-  static func write(_ page: borrowing StatusPage, in text: inout Text) {
+  static func write(
+    _ page: borrowing StatusPage, _ bridge: borrowing BridgeState, in text: inout Text
+  ) {
     let now = Clock.now()
     var word = Text(capacity: 1280)
     text.beginObject()
@@ -33,6 +35,10 @@ enum StatusJSON {
     }
     if page.certificateEnd > 0 {
       text.member("certificate_expires_at", number: UInt64(clamping: page.certificateEnd))
+    }
+    if let isRunning = bridge.isRunning {
+      text.member("mqtt_running", bool: isRunning)
+      text.member("mqtt_detail", string: bridge.words)
     }
     text.member("files", number: page.files)
     text.member("files_exact", bool: page.isFilesExact == 1)

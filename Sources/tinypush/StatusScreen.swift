@@ -6,6 +6,7 @@ import TinyPushAgent
 struct StatusScreen: ~Copyable {
   let terminal: Terminal
   let isWatched: Bool
+  var bridge = BridgeState()
   private(set) var columns: Int?
   var line = Text(capacity: 2048)
   /// The highest numbers since the watching began.
@@ -87,6 +88,13 @@ struct StatusScreen: ~Copyable {
       line.append("  held: the service refuses the configuration: ", Rejection(reason).text)
       line.append("; ", Rejection(reason).advice)
       terminal.end(in: &line)
+      wrap(indent: 2, &text)
+    }
+    if let isRunning = bridge.isRunning {
+      if !isRunning { terminal.begin(.red, in: &line) }
+      line.append("  MQTT bridge: ")
+      line.append(bridge.words)
+      if !isRunning { terminal.end(in: &line) }
       wrap(indent: 2, &text)
     }
     if page.held & 1 != 0 { warn("  held: delivered files cannot be removed from taken/", &text) }

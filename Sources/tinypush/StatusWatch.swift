@@ -11,8 +11,12 @@ enum StatusWatch {
     var text = Text(capacity: 32_768)
     // The first visible line, if the page has more lines than the terminal has rows.
     var first = 0
+    var frames = 0
     take()
     while true {
+      // systemd is asked less often, since that takes a program.
+      if frames % 10 == 0 { screen.bridge = BridgeState(beside: config) }
+      frames += 1
       text.clear()
       draw(config, &screen, &first, &text)
       text.write(to: STDOUT_FILENO)

@@ -194,11 +194,16 @@ import Testing
       plugin_opt_config_file \(box.write(access, to: "access.json"))
       """)
     try box.rules(broker, "subscribe = secret/#\n" + Self.simple)
-    let bridge = try box.bridge(to: broker, refused: 1)
+    let manager = try NotifySocket(in: box)
+    let bridge = try box.bridge(to: broker, environment: manager.environment, refused: 1)
     let line = try bridge.line("refused subscribe = secret/#: not authorized", in: .errors)
     #expect(line.contains("asks again"))
     try broker.publish("alerts/1", "first")
     try wait(for: "the message") { try box.alerts() == ["first"] }
+    try manager.receives("STATUS=the broker refused subscribe = secret/#: not authorized")
+    try box.rules(broker, Self.simple)
+    try broker.subscribes(box) { bridge.signal(SIGHUP) }
+    try manager.receives("STATUS=the broker 127.0.0.1:\(broker.port) accepts each subscription now")
     #expect(try bridge.terminate() == 0)
   }
 

@@ -473,23 +473,24 @@ import Testing
     #expect(agent.status == 65, "\(agent.errors)")
   }
 
+  /// Runs `status` where the page and the programs of the package are those in a box's run/.
+  private func packaged(_ arguments: [String], in box: Box) throws -> Child {
+    let mounts = """
+      [ ! -d /etc/tinypush ] || mount -t tmpfs none /etc/tinypush || exit
+      mount -t tmpfs none /run && mkdir /run/tinypush && mount --bind "$1" /run/tinypush &&
+      export PATH="$1:$PATH" && shift && exec "$@"
+      """
+    return try box.run(
+      ["unshare", "--mount", "sh", "-c", mounts, "sh", box.path + "/run"]
+        + Build.command(Build.host) + ["status"] + arguments)
+  }
+
   @Test func `status without a configuration shows the page of the package`() throws {
     try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
-    /// Runs `status` where the package's page exists and the configuration does not.
-    func status(_ arguments: String...) throws -> Child {
-      let mounts = """
-        [ ! -d /etc/tinypush ] || mount -t tmpfs none /etc/tinypush || exit
-        mount -t tmpfs none /run && mkdir /run/tinypush && mount --bind "$1" /run/tinypush &&
-        shift && exec "$@"
-        """
-      return try box.run(
-        ["unshare", "--mount", "sh", "-c", mounts, "sh", box.path + "/run"]
-          + Build.command(Build.host) + ["status"] + arguments)
-    }
     mkdir(box.path + "/run", 0o755)
-    let none = try status()
+    let none = try packaged([], in: box)
     #expect(none.status == 69)
     #expect(
       none.errors == """
@@ -501,9 +502,48 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["status=\(box.path)/run/status"])
     try agent.line("connected to", in: .errors)
-    let found = try status("--json")
+    let found = try packaged(["--json"], in: box)
     #expect(found.status == 0, "\(found.errors)")
     #expect(try objects(found.output).at(0)["pid"] as? Int == Int(agent.id))
+  }
+
+  @Test func `status shows what systemd knows of the MQTT bridge of the package`() throws {
+    try #require(geteuid() == 0, "needs root")
+    let box = try Box()
+    defer { box.end() }
+    mkdir(box.path + "/run", 0o755)
+    let gateway = try Gateway(in: box)
+    let page = "status=\(box.path)/run/status"
+    let agent = try box.agent(gateway, [page])
+    try agent.line("connected to", in: .errors)
+    let refusal = "the broker refused subscribe = a/#: not authorized"
+    let failure = "not running: systemctl status tinypush-mqtt shows why"
+    let rows: [(answer: String, isRunning: Bool?, words: String?)] = [
+      ("StatusText=\(refusal)\nActiveState=active", true, refusal),
+      ("ActiveState=reloading\nStatusText=\u{1B}[31m", true, #"\x1b[31m"#),
+      ("StatusText=connected\nActiveState=failed", false, failure),
+      ("ActiveState=activating\nStatusText=", false, failure),
+      ("ActiveState=inactive\nStatusText=", nil, nil), ("", nil, nil),
+    ]
+    for row in rows {
+      let systemctl = try box.write(
+        """
+        #!/bin/sh
+        [ "$*" = 'show tinypush-mqtt --property=ActiveState,StatusText' ] && cat <<'END'
+        \(row.answer)
+        END
+        """, to: "run/systemctl")
+      chmod(systemctl, 0o755)
+      let shown = try objects(packaged(["--json"], in: box).output).at(0)
+      #expect(shown["mqtt_running"] as? Bool == row.isRunning, "\(row)")
+      #expect(shown["mqtt_detail"] as? String == row.words, "\(row)")
+      let lines = try packaged([], in: box).output.split(separator: "\n")
+      #expect(
+        lines.filter { $0.contains("MQTT") } == (row.words.map { ["  MQTT bridge: \($0)"] } ?? []))
+    }
+    // The bridge of the package puts nothing into the spool of another agent.
+    let other = try box.tinypush("status", "--json", "-o", page)
+    #expect(try objects(other.output).at(0)["mqtt_running"] == nil)
   }
 
   @Test func `status refuses wrong arguments and a missing setting`() throws {

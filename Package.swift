@@ -127,7 +127,7 @@ let package = Package(
       ],
       swiftSettings: testing),
     .testTarget(
-      name: "TinyPushMQTTTests", dependencies: ["TinyPush", "TinyPushMQTT"],
+      name: "TinyPushMQTTTests", dependencies: ["TinyPush", "TinyPushMQTT", "Simulation"],
       swiftSettings: testing),
     .testTarget(
       name: "TinyPushWebhooksTests", dependencies: ["TinyPush", "TinyPushWebhooks"],

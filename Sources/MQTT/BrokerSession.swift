@@ -50,6 +50,9 @@ public struct BrokerSession: ~Copyable {
   public enum Version: UInt8, Sendable {
     case v3 = 4
     case v5 = 5
+
+    /// The version in words.
+    public var name: StaticString { self == .v5 ? "MQTT 5" : "MQTT 3.1.1" }
   }
 
   /// What the broker does not offer (section 3.2.2.3).
@@ -120,6 +123,8 @@ public struct BrokerSession: ~Copyable {
     case connected(hasSession: Bool)
     /// The broker answered a subscription.
     case subscribed(Subscription)
+    /// The broker has ended all subscriptions that it was told to end.
+    case unsubscribed
     /// A message came.
     case message(Message)
     /// The broker answered the message that was published last; a reason code of PUBACK (section
@@ -169,6 +174,7 @@ public struct BrokerSession: ~Copyable {
   /// The time by which the broker must answer; nil: nothing is asked.
   private var answerDue: Instant?
   private var subscriptionsAsked = 0
+  private var unsubscriptionsAsked = 0
   /// The time for which the broker keeps messages for an absent client, in seconds; `UInt32.max`:
   /// for ever.
   ///
@@ -252,6 +258,7 @@ public struct BrokerSession: ~Copyable {
     openCount = 0
     settledCount = 0
     subscriptionsAsked = 0
+    unsubscriptionsAsked = 0
     answerDue = nil
     hasHeard = false
     isPublishedWritten = false
@@ -321,6 +328,7 @@ public struct BrokerSession: ~Copyable {
     noProperties()
     writer.string(filter)
     writer.end(.unsubscribe)
+    unsubscriptionsAsked += 1
     wrote(at: now)
     return true
   }
@@ -478,7 +486,10 @@ public struct BrokerSession: ~Copyable {
       publishedID = nil
       return .published(reason: reason)
     case (.up, .subscribeAnswer): return try takeSubscribeAnswer(&fields)
-    case (.up, .unsubscribeAnswer): return nil
+    case (.up, .unsubscribeAnswer):
+      guard unsubscriptionsAsked > 0 else { return nil }
+      unsubscriptionsAsked -= 1
+      return unsubscriptionsAsked == 0 ? .unsubscribed : nil
     case (.up, .pingAnswer):
       if subscriptionsAsked == 0 { answerDue = nil }
       // The answer to a subscription may still be missing.

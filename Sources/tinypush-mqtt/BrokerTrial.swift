@@ -50,7 +50,7 @@ struct BrokerTrial: ~Copyable {
           }
         }
         if answer.isLast { visit.wait(.milliseconds(0)) }
-      case .published, .message: break
+      case .published, .unsubscribed, .message: break
       }
     }
   }

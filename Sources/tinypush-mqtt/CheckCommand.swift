@@ -145,7 +145,7 @@ enum CheckCommand {
         message.append(" in ", printable: recipients)
         print(message, path, line: line, "warning", isJSON: isJSON)
       }
-      guard !config.mayReceive(config.rules.filter(rule)) else { continue }
+      guard !config.subscriptions.mayReceive(config.rules.filter(rule)) else { continue }
       message.clear()
       message.append("no message comes for this rule: add subscribe = ")
       message.append(printable: config.rules.filter(rule))
@@ -184,17 +184,5 @@ enum CheckCommand {
     text.append(" at ", cString: config.broker.pointer)
     text.append("\n")
     text.write(to: STDOUT_FILENO)
-  }
-}
-
-extension BridgeConfig {
-  /// Whether a subscription can bring messages for a topic or a topic filter.
-  func mayReceive(_ filter: Span<UInt8>) -> Bool {
-    for index in 0..<subscriptions.count {
-      let subscription = subscriptions.filter(index)
-      guard let inner = TopicFilter.shared(subscription) else { continue }
-      if TopicFilter.overlaps(subscription.extracting(inner), filter) { return true }
-    }
-    return false
   }
 }

@@ -157,7 +157,7 @@ struct DryRun: ~Copyable {
       return
     }
     output.append("\n")
-    if !config.mayReceive(topic) {
+    if !config.subscriptions.mayReceive(topic) {
       output.append("  warning: no subscription matches this topic: the message would not come\n")
     }
     if notification.count > 0 {
@@ -210,7 +210,7 @@ struct DryRun: ~Copyable {
     var text = Text(capacity: 2048)
     if case .malformed(let problem) = outcome {
       appendFinding("error", "not-a-message", problem.span)
-    } else if !config.mayReceive(topic) {
+    } else if !config.subscriptions.mayReceive(topic) {
       appendFinding(
         "warning", "not-subscribed",
         ("no subscription matches this topic: the message would not come" as StaticString).span)

@@ -30,7 +30,7 @@ struct FleetListing: ~Copyable {
       case .subscribed(let answer):
         guard answer.reason < 0x80 else { throw .notSubscribed(answer.reason) }
         visit.wait(Self.quiet)
-      case .published: break
+      case .published, .unsubscribed: break
       case .message(let message):
         // What a box publishes meanwhile would list it twice.
         guard message.isRetained else { return }

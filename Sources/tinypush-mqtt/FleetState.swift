@@ -99,25 +99,25 @@ struct FleetState: ~Copyable {
   }
 
   /// Publishes what is due.
-  mutating func publish(_ session: inout BrokerSession, at now: Instant) {
-    guard let dueAt, dueAt <= now, session.mayPublish else { return }
+  mutating func publish(_ bridge: inout Bridge, at now: Instant) {
+    guard let dueAt, dueAt <= now, bridge.mayPublish else { return }
     if discoveryState == .due {
       discoveryState = .underWay
-      return publishDiscovery(&session, at: now)
+      return publishDiscovery(&bridge, at: now)
     }
     self.dueAt = now + Self.interval
     var text = Text(capacity: 2048)
     write(to: &text, at: now)
-    _ = session.publish(topic: topic.span, payload: text.bytes, isRetained: true, at: now)
+    bridge.publish(topic: topic.span, payload: text.bytes, at: now)
   }
 
-  private func publishDiscovery(_ session: inout BrokerSession, at now: Instant) {
+  private func publishDiscovery(_ bridge: inout Bridge, at now: Instant) {
     var config = Text(capacity: 512)
     HomeAssistant.appendTopic(prefix: discovery.span, clientID: clientID.span, to: &config)
     var text = Text(capacity: BrokerSession.publishedBytesMax)
     HomeAssistant.append(
       clientID: clientID.span, state: topic.span, version: Version.current, to: &text)
-    _ = session.publish(topic: config.bytes, payload: text.bytes, isRetained: true, at: now)
+    bridge.publish(topic: config.bytes, payload: text.bytes, at: now)
   }
 
   private func write(to text: inout Text, at now: Instant) {

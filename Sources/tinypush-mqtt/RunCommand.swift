@@ -56,7 +56,7 @@ enum RunCommand {
       // The other box's state is its own.
       bridge.fleet = CString("")
     }
-    var work = Bridge(
+    var work = BridgeLoop(
       bridge, rules: path, spool: config.spool.span, page: config.status.span,
       isTakeover: lostBox != nil)
     return work.run()

@@ -53,6 +53,7 @@ private func give(
           packetID: message.packetID, isRepeated: message.isRepeated))
       session.acknowledge(session.openCount, at: now)
     case .published(let reason): events.append(.published(reason))
+    case .unsubscribed: break
     }
     session.written(session.output.count, at: now)
   }

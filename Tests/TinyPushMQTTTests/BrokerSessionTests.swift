@@ -82,6 +82,7 @@ private final class Rig {
     case .subscribed(let answer):
       return "subscribed \(answer.packetID) \(answer.reason)" + (answer.isLast ? " last" : "")
     case .published(let reason): return "published \(reason)"
+    case .unsubscribed: return "unsubscribed"
     case .message(let message):
       let text = "\(session.bytes(message.topic).string)=\(session.bytes(message.payload).string)"
       let flags = (message.isRepeated ? " repeated" : "") + (message.isRetained ? " retained" : "")

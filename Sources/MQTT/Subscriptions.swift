@@ -1,0 +1,111 @@
+import TinyPush
+
+/// The topic filters that the broker is asked for, and its answers.
+public struct Subscriptions: ~Copyable {
+  /// The time after which a refused subscription is asked for again.
+  private static let pause = Duration.seconds(300)
+
+  /// The topic filters.
+  public private(set) var filters = FilterList()
+  /// The filters to ask for, a bit for each.
+  private var due: UInt32 = 0
+  /// For each filter, the number under which the broker was asked for it.
+  private var asked = InlineArray<32, UInt16>(repeating: 0)
+  /// The filters that the broker refused, a bit for each.
+  private var refused: UInt32 = 0
+  /// When to ask for them again.
+  private(set) var askAt: Instant?
+  /// Filters of earlier rules, which the broker must forget, and how many of them it was told.
+  private var gone = FilterList()
+  private var goneTold = 0
+
+  init() {}
+
+  @inline(never)
+  deinit {}
+
+  /// Begins anew, on a connection that the broker accepted.
+  mutating func connected() {
+    refused = 0
+    askAt = nil
+    goneTold = 0
+    askForAll()
+  }
+
+  /// Forgets what the broker was asked on a connection that has ended.
+  mutating func ended() {
+    due = 0
+    askAt = nil
+  }
+
+  /// Takes other filters; those that are not among them are ended.
+  ///
+  /// - Parameter isConnected: whether the broker can be asked now.
+  mutating func replace(_ fresh: inout FilterList, isConnected: Bool) {
+    swap(&filters, &fresh)
+    for index in 0..<fresh.count where !filters.contains(fresh.filter(index)) {
+      _ = gone.append(fresh.filter(index))
+    }
+    refused = 0
+    askAt = nil
+    due = 0
+    if isConnected { askForAll() }
+  }
+
+  private mutating func askForAll() {
+    asked = InlineArray(repeating: 0)
+    due = filters.count == 32 ? .max : 1 << UInt32(filters.count) - 1
+  }
+
+  /// A subscription that is not asked for, since the broker does not offer it.
+  typealias Refusal = (filter: Int, reason: UInt8)
+
+  /// Asks for what is due, as far as there is room; returns after the first refusal.
+  mutating func ask(_ session: inout BrokerSession, at now: Instant) -> Refusal? {
+    if let askAt, askAt <= now {
+      self.askAt = nil
+      due |= refused
+    }
+    while goneTold < gone.count {
+      guard session.unsubscribe(gone.filter(goneTold), at: now) else { return nil }
+      goneTold += 1
+    }
+    while due != 0 {
+      let index = due.trailingZeroBitCount
+      let filter = filters.filter(index)
+      if let reason = session.lack(for: filter) {
+        due &= due - 1
+        refuse(index, at: now)
+        return (index, reason)
+      }
+      guard let packetID = session.subscribe(filter, isState: false, at: now) else { return nil }
+      asked[index] = packetID
+      due &= due - 1
+    }
+    return nil
+  }
+
+  /// The number of the filter for which this is the answer; nil: the filter is no longer wanted.
+  mutating func take(_ answer: BrokerSession.Subscription, at now: Instant) -> Int? {
+    for index in 0..<filters.count where asked[index] == answer.packetID {
+      if answer.reason >= 0x80 { refuse(index, at: now) } else { refused &= ~(1 << UInt32(index)) }
+      return index
+    }
+    return nil
+  }
+
+  /// The broker has ended all subscriptions that it was told to end.
+  mutating func unsubscribed() {
+    guard goneTold == gone.count else { return }
+    gone.clear()
+    goneTold = 0
+  }
+
+  /// Whether the broker refused a subscription.
+  var hasRefused: Bool { refused != 0 }
+
+  private mutating func refuse(_ index: Int, at now: Instant) {
+    refused |= 1 << UInt32(index)
+    askAt = now + Self.pause
+  }
+}

@@ -15,9 +15,5 @@ extension Span<UInt8> {
   var string: String { String(decoding: array, as: UTF8.self) }
 
   /// The bytes as an array.
-  var array: [UInt8] {
-    var array: [UInt8] = []
-    for index in indices { array.append(self[index]) }
-    return array
-  }
+  var array: [UInt8] { withUnsafeBufferPointer { Array($0) } }
 }

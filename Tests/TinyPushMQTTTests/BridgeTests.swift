@@ -1,0 +1,139 @@
+import Testing
+import TinyPush
+import TinyPushMQTT
+
+/// A bridge and a broker with a perfect connection between them.
+private final class Pair {
+  var bridge: Bridge
+  var broker = SimulatedBroker()
+  var now = Instant(milliseconds: 1000)
+
+  /// - Parameter rules: the alerts of the rules for all topics; each rule but the last goes on.
+  init(_ rules: [String], filters: [String]) throws {
+    bridge = Bridge(BrokerSession.Settings(), seed: 1, at: now)
+    try take(rules, filters: filters)
+    bridge.dialed()
+    broker.accept()
+    var login = BrokerSession.Login()
+    login.clientID.append("box")
+    bridge.logIn(login, at: now)
+  }
+
+  func take(_ alerts: [String], filters: [String]) throws {
+    var rules = TopicRules()
+    for (index, alert) in alerts.enumerated() {
+      try rules.begin(Array("#".utf8).span)
+      try rules.set(.alert, to: Array(alert.utf8).span)
+      try rules.set(.data, to: Array("all = {payload}".utf8).span)
+      if index < alerts.count - 1 { try rules.set(.goOn, to: Array("yes".utf8).span) }
+    }
+    var list = FilterList()
+    for filter in filters { _ = list.append(Array(filter.utf8).span) }
+    bridge.replace(&rules, &list, at: now)
+  }
+
+  func publish(_ payload: [UInt8], quality: Int) {
+    let isTaken = broker.publish(1, topic: "a", payload: payload, quality: quality)
+    #expect(isTaken)
+  }
+
+  func next() throws -> Bridge.Step? { try bridge.next(at: now) }
+
+  func closed() -> BrokerSession.Version? { bridge.closed() }
+
+  /// Exchanges bytes until both are silent; returns the steps, and the bytes of each file.
+  func exchange() throws -> (steps: [Bridge.Step], files: [Int]) {
+    var (steps, files): ([Bridge.Step], [Int]) = ([], [])
+    var hasMore = true
+    while hasMore {
+      hasMore = false
+      let room = bridge.makeRoom()
+      let count = min(room.count, broker.output.count)
+      for index in 0..<count { room[index] = broker.output[index] }
+      broker.output.removeFirst(count)
+      bridge.take(count)
+      if broker.output.isEmpty { bridge.flush() }
+      while let step = try bridge.next(at: now) {
+        steps.append(step)
+        guard step == .write else { continue }
+        files.append(bridge.notifications.count)
+        let early = broker.takeAcknowledged()
+        #expect(early == [])
+        bridge.wrote(at: now)
+      }
+      let bytes = bridge.output.array
+      broker.take(bytes)
+      bridge.written(bytes.count, at: now)
+      hasMore = count > 0 || !bytes.isEmpty
+    }
+    return (steps, files)
+  }
+}
+
+@Test func `a message with many large notifications takes several files, and none is dropped`()
+  throws
+{
+  let pair = try Pair((1...9).map { "\($0) {payload}" }, filters: ["#"])
+  _ = try pair.exchange()
+  pair.publish([UInt8](repeating: 120, count: 50_000), quality: 1)
+  let (steps, files) = try pair.exchange()
+  #expect(steps == [.write, .write])
+  #expect(files.count == 2)
+  #expect(files.reduce(0, +) > 9 * 50_000)
+  let acknowledged = pair.broker.takeAcknowledged()
+  #expect(acknowledged == [1])
+  #expect(pair.bridge.counts.notifications == 9)
+}
+
+@Test func `a refused subscription is asked for again, and its acceptance is told`() throws {
+  let pair = try Pair(["{payload}"], filters: ["a", "b"])
+  pair.broker.refused = ["b"]
+  let (steps, _) = try pair.exchange()
+  #expect(
+    steps == [
+      .connected(hasSession: false, isLost: false),
+      .accepted(filter: 0, quality: 1, hasRefused: false), .refused(filter: 1, reason: 0x87),
+      .subscribed,
+    ])
+  #expect(pair.bridge.wakeAt == pair.now + .seconds(120), "a ping comes first")
+  pair.broker.refused = []
+  pair.now = pair.now + .seconds(299)
+  #expect(try pair.exchange().steps == [])
+  #expect(pair.bridge.wakeAt == pair.now + .seconds(1))
+  pair.now = pair.now + .seconds(1)
+  #expect(
+    try pair.exchange().steps == [
+      .accepted(filter: 1, quality: 1, hasRefused: false), .subscribed,
+    ])
+  #expect(pair.broker.session?.filters == ["a", "b"])
+}
+
+@Test func `the end of a subscription is told again on the next connection`() throws {
+  let pair = try Pair(["{payload}"], filters: ["a", "b"])
+  _ = try pair.exchange()
+  try pair.take(["{payload}"], filters: ["b"])
+  // The broker does not see the packet.
+  _ = try pair.bridge.next(at: pair.now)
+  pair.broker.cut()
+  pair.bridge.ended(needsPerson: false, at: pair.now)
+  #expect(pair.broker.session?.filters == ["a", "b"])
+  pair.bridge.dialed()
+  pair.broker.accept()
+  var login = BrokerSession.Login()
+  login.clientID.append("box")
+  pair.bridge.logIn(login, at: pair.now)
+  _ = try pair.exchange()
+  #expect(pair.broker.session?.filters == ["b"])
+}
+
+@Test func `a message of QoS 0 is written although the connection has ended`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  _ = try pair.exchange()
+  pair.publish([120], quality: 0)
+  let room = pair.bridge.makeRoom()
+  for (index, byte) in pair.broker.output.enumerated() { room[index] = byte }
+  pair.bridge.take(pair.broker.output.count)
+  #expect(try pair.next() == nil)
+  #expect(pair.closed() == nil)
+  #expect(try pair.next() == .write)
+}

@@ -148,7 +148,7 @@ struct TraceCommand: ~Copyable {
   }
 
   private mutating func take(file: borrowing QueueFile) {
-    let name = file.place == .later ? file.name.extracting(laterHead(file)...) : file.name
+    let name = file.place == .later ? LaterName.rest(of: file.name) : file.name
     let isNamed = LaterName.source(of: name).equals(word.bytes) || file.name.equals(word.bytes)
     guard isNamed || isToken && file.contains(word.bytes) else { return }
     if file.place == .failed {
@@ -171,10 +171,6 @@ struct TraceCommand: ~Copyable {
       text.append("waits to be sent, or is being sent")
     }
     endLine()
-  }
-
-  private func laterHead(_ file: borrowing QueueFile) -> Int {
-    LaterName(file.name) == nil ? 0 : min(LaterName.headBytes, file.name.count)
   }
 
   @inline(never)

@@ -41,7 +41,11 @@ private func laterNameViolation(_ bytes: [UInt8]) -> String? {
         ? 0x2E : digit < 10 ? 0x30 + digit : digit < 16 ? 0x57 + digit : 0x2F)
   }
   name += bytes.prefix(200)
-  _ = LaterName.isReplaced(name.span, by: bytes.span, key: word(bytes, 0))
+  for last in [UInt8(0x2E), 0x40] {
+    name[44] = last
+    _ = LaterName.isReplaced(
+      name.span, by: bytes.span, arrivalNs: 0, older: 0..<1, key: word(bytes, 0))
+  }
   return nil
 }
 

@@ -194,6 +194,36 @@ func `a lost connection does not change what is replaced`(cutAt: String) {
   #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
 }
 
+@Test func `what is appended to an older file replaces nothing of the newer file of its name`() {
+  let world = World()
+  world.put("tank", 2)
+  let file = world.waitingFiles[0]
+  file.mayGrow = true
+  world.run(.seconds(10))
+  world.put("tank", 1, collapsing: "tank", with: notYet)
+  world.run(.seconds(10))
+  let text = World.notification(1, with: #", "collapse-id": "tank", "expiration": 1700009999"#)
+  world.append(to: file, text, items: [Item(number: 1, collapseKey: "tank 1")], tells: true)
+  world.run(.seconds(10))
+  #expect(world.accepted == [2, 1])
+  #expect(world.later.count == 1)
+  world.run(.seconds(300))
+  #expect(world.accepted == [2, 1, 1])
+}
+
+@Test func `what is appended to a file replaces what the same file has put into later/`() {
+  let world = World()
+  world.put("tank", 1, collapsing: "tank", with: notYet)
+  let file = world.waitingFiles[0]
+  file.mayGrow = true
+  world.run(.seconds(10))
+  #expect(world.later.count == 1)
+  let text = World.notification(1, with: #", "collapse-id": "tank", "expiration": 1700009999"#)
+  world.append(to: file, text, items: [Item(number: 1, collapseKey: "tank 1")], tells: true)
+  world.run(.seconds(300))
+  #expect(world.pushes.map(\.expiration) == [1_700_009_999])
+}
+
 @Test func `after a crash, a file that came before the clock was set back replaces nothing`() {
   let world = World()
   world.canDial = { _ in false }

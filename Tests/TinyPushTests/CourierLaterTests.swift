@@ -152,3 +152,58 @@ func `the courier notices that the clock was set`(isUnset: Bool) {
   world.run(.seconds(20))
   #expect(world.accepted == [1])
 }
+
+private func laterName(_ source: String, arrivalNs: Int64, identity: UInt64) -> String {
+  var text = Text(capacity: 300)
+  LaterName.append(
+    due: 1_700_000_000, key: 7, source: source.utf8.span, arrivalNs: arrivalNs, identity: identity,
+    to: &text)
+  return String(text.bytes)
+}
+
+@Test(arguments: ["tank", "tank.wait", String(repeating: "x", count: 159)])
+func `a notification keeps the arrival of its file however often it waits`(source: String) throws {
+  var released = source
+  for identity in UInt64(1)...3 {
+    let name = laterName(released, arrivalNs: 12_345, identity: identity)
+    let read = LaterName(name.utf8.span)
+    let known = try #require(read)
+    #expect(known.due == 1_700_000_000)
+    #expect(known.arrivalNs == 12_345)
+    var text = Text(capacity: 300)
+    known.appendReleased(name.utf8.span, to: &text)
+    released = String(text.bytes)
+    let found = (
+      source: String(LaterName.source(of: text.bytes)),
+      identity: LaterName.identity(in: text.bytes), arrival: LaterName.arrivalNs(in: text.bytes)
+    )
+    #expect(found.source == source)
+    #expect(found.identity == identity)
+    #expect(found.arrival == 12_345)
+    var taken = Text(capacity: 300)
+    TakenName.append(text.bytes, arrivalNs: .max, offset: .max, isReleased: true, to: &taken)
+    let kept = String(TakenName.source(of: taken.bytes))
+    #expect(kept == released)
+  }
+}
+
+private func isReplaced(_ later: String, older: Range<Int64>) -> Bool {
+  LaterName.isReplaced(later.utf8.span, by: "tank".utf8.span, arrivalNs: 5, older: older, key: 7)
+}
+
+@Test func `a name that version 0.2.0 put into later/ is read, and its file is older`() throws {
+  let name = "1700000000.0000000000000007.00112233445566aa.tank"
+  let read = LaterName(name.utf8.span)
+  let known = try #require(read)
+  #expect(known.due == 1_700_000_000)
+  #expect(known.arrivalNs == 0)
+  let rest = String(LaterName.rest(of: name.utf8.span))
+  #expect(rest == "tank")
+  #expect(isReplaced(name, older: 0..<0))
+}
+
+@Test(arguments: [(1, true), (4, true), (5, true), (6, false)])
+func `a newer file of the same name is not replaced`(arrivalNs: Int64, replaces: Bool) {
+  let name = laterName("tank", arrivalNs: arrivalNs, identity: 1)
+  #expect(isReplaced(name, older: 1..<5) == replaces)
+}

@@ -37,11 +37,13 @@ func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))
 }
 
-/// Seeds of two former bugs.
+/// Seeds of three former bugs.
 ///
 /// A notification over a limit was dropped for one with the same collapse ID, which had been sent
-/// before the notification came. A stop did not end while files could not be renamed.
-@Test(arguments: [UInt64(20_001_095), 30_000_089])
+/// before the notification came. A stop did not end while files could not be renamed. What was read
+/// of an older file, which was still open or was read again, replaced what a newer file of its name
+/// had put into `later/`.
+@Test(arguments: [UInt64(20_001_095), 30_000_089, 64_007_216, 64_028_362])
 func `seeds that once failed over the binary protocol pass`(seed: UInt64) {
   report(Trial.run(seed, .binary))
 }

@@ -107,7 +107,7 @@ public struct OutcomeWatch: ~Copyable {
   private func laterParts() -> Parts {
     var parts = Parts()
     _ = forEachName(in: "later") { name in
-      guard isPart(name.extracting(min(name.count, LaterName.headBytes)...)) else { return }
+      guard isPart(LaterName.rest(of: name)) else { return }
       parts.count += 1
       let date = name.extracting(0..<min(name.count, LaterName.dueDigits))
       parts.due = max(parts.due, Int64(Config.number(date) ?? 0))

@@ -79,7 +79,7 @@ public struct QueueFile: ~Copyable {
     case .new: return LaterName.isReleased(self.name) && isSource(name, of: self.name)
     case .later:
       return LaterName(self.name) != nil
-        && isSource(name, of: self.name.extracting(LaterName.headBytes...))
+        && isSource(name, of: LaterName.rest(of: self.name))
     case .failed: return false
     }
   }

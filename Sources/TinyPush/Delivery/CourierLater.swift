@@ -18,7 +18,6 @@ extension Courier {
     later.setFileName(
       due: notification.notBefore, key: notification.collapseKey, of: entry.file, files,
       identity: entry.identity)
-    files.outdateOlder(than: entry.file)
     recorder.postpone(text, in: outbox, files)
     endRecipients()
   }

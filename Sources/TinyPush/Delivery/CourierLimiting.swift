@@ -56,7 +56,6 @@ extension Courier {
       later.setFileName(
         due: UInt32(clamping: wall + Int64((wait + 999) / 1000)), key: notification.collapseKey,
         of: text.file, files, identity: identity.value)
-      files.outdateOlder(than: text.file)
       return recorder.postpone(
         notification, message, expiration: fixedExpiration(notification, born), in: outbox)
     }

@@ -135,7 +135,9 @@ extension Courier {
       return true
     }
     if later.mayContain(key) {
-      later.beginCancelling(key, of: file, files)
+      let since = settings.plausibleSince * 1_000_000_000
+      let until = cameByClock(file) ? max(since, files[file].originNs) : since
+      later.beginCancelling(key, of: file, files, older: since..<until)
       // The notification must survive a power cut before the ones that it replaces are removed.
       recorder.isUnsynced = true
     }
@@ -150,7 +152,10 @@ extension Courier {
     )
     // Of the same file, a notification that has waited in `later/` is the older one.
     if file != other, one.equals(two), files[file].isReleased || files[other].isReleased {
-      return files[file].isReleased && files[other].isReleased ? nil : files[file].isReleased
+      let isReleased = files[file].isReleased
+      let (waited, read) = isReleased ? (file, other) : (other, file)
+      return files[read].isReleased || files[waited].originNs > files[read].originNs
+        ? nil : isReleased
     }
     // Of two files of one name, the rest of the older one may be read after the newer one. A wrong
     // clock gets their arrivals wrong, and a file that is read again has a new age. If they differ,

@@ -17,10 +17,11 @@ struct LaterFiles: ~Copyable {
   private(set) var fileName = Text(capacity: 256)
   /// The key of a newly read notification, which replaces waiting ones with the same key.
   private(set) var cancelKey: UInt64?
-  /// The name of the file with that notification.
+  /// The name of the file with that notification, and when the file came.
   private var cancelName = Text(capacity: 256)
-  /// Whether what has the same name in `later/` may come from a newer file.
-  private var isCancellerOutdated = false
+  private var cancelArrivalNs: Int64 = 0
+  /// When older files came.
+  private var olderArrivals: Range<Int64> = 0..<0
 
   init() {}
 
@@ -44,7 +45,8 @@ struct LaterFiles: ~Copyable {
   ) {
     fileName.clear()
     LaterName.append(
-      due: due, key: key, source: files.name(file), identity: identity, to: &fileName)
+      due: due, key: key, source: files.name(file), arrivalNs: files[file].originNs,
+      identity: identity, to: &fileName)
   }
 
   /// Sets ``fileName`` for a summary to a token, which is due at once.
@@ -59,7 +61,7 @@ struct LaterFiles: ~Copyable {
     identity.add(since.milliseconds)
     fileName.clear()
     LaterName.append(
-      due: 0, key: 0, source: source.bytes, identity: identity.value, to: &fileName)
+      due: 0, key: 0, source: source.bytes, arrivalNs: 0, identity: identity.value, to: &fileName)
   }
 
   /// Notes that the file ``fileName`` was written.
@@ -93,21 +95,24 @@ struct LaterFiles: ~Copyable {
   func containsNewer(_ key: UInt64, than name: Span<UInt8>) -> Bool {
     names.contains {
       guard LaterName($0)?.key == key else { return false }
-      let source = $0.extracting(LaterName.headBytes..<$0.count)
-      return LaterName.source(of: name).sorts(before: LaterName.source(of: source))
+      let source = LaterName.source(of: LaterName.rest(of: $0))
+      return LaterName.source(of: name).sorts(before: source)
     }
   }
 
   /// Begins to replace the waiting notifications with this key by one that was read.
   ///
-  /// - Parameter file: the file of that notification.
+  /// - Parameters:
+  ///   - file: the file of that notification.
+  ///   - older: when older files came.
   mutating func beginCancelling(
-    _ key: UInt64, of file: FileNumber, _ files: borrowing TakenFiles
+    _ key: UInt64, of file: FileNumber, _ files: borrowing TakenFiles, older: Range<Int64>
   ) {
     cancelKey = key
     cancelName.clear()
     files.appendName(file, to: &cancelName)
-    isCancellerOutdated = files[file].isOutdated
+    cancelArrivalNs = files[file].originNs
+    olderArrivals = older
   }
 
   mutating func endCancelling() { cancelKey = nil }
@@ -116,7 +121,7 @@ struct LaterFiles: ~Copyable {
   func isReplaced(_ name: Span<UInt8>) -> Bool {
     guard let cancelKey else { return false }
     return LaterName.isReplaced(
-      name, by: cancelName.bytes, key: cancelKey, isOutdated: isCancellerOutdated)
+      name, by: cancelName.bytes, arrivalNs: cancelArrivalNs, older: olderArrivals, key: cancelKey)
   }
 
   // MARK: - Releasing

@@ -27,6 +27,8 @@ struct TakenFile: BitwiseCopyable {
 
   /// When the file came into `new/`, in UNIX nanoseconds, as its name says.
   var arrivalNs: Int64
+  /// The same of the file from which a notification went to `later/` and came back in this file.
+  var originNs: Int64
   /// When the file came, or else was first seen: `ttl` counts from here.
   ///
   /// In milliseconds of the monotonic clock.
@@ -39,8 +41,6 @@ struct TakenFile: BitwiseCopyable {
   var age: UInt32
   /// Whether the file came from `later/`.
   var isReleased: Bool
-  /// Whether a newer file of the same name has put a notification into `later/`.
-  var isOutdated = false
   /// Whether the sender waits for the outcome.
   var isAwaited: Bool
   /// Whether a program may still have the file open and append to it.

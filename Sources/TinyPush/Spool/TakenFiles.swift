@@ -102,7 +102,8 @@ struct TakenFiles: ~Copyable {
     nameEnd += needed
     nameBytes += needed
     var file = TakenFile(
-      arrivalNs: arrivalNs, cameAt: cameAt, settledTo: offset, age: nextAge,
+      arrivalNs: arrivalNs, originNs: isReleased ? LaterName.arrivalNs(in: name) : arrivalNs,
+      cameAt: cameAt, settledTo: offset, age: nextAge,
       isReleased: isReleased, isAwaited: SpoolName.isAwaited(name), mayGrow: mayGrow,
       cursor: Cursor(at: offset), nameAt: UInt32(at), nameBytes: UInt8(name.count))
     nextAge &+= 1
@@ -316,17 +317,6 @@ struct TakenFiles: ~Copyable {
       }
     }
     return isFound
-  }
-
-  /// Notes that a file puts a notification into `later/`, which older files of the same name must
-  /// not replace.
-  @inline(never)
-  func outdateOlder(than number: FileNumber) {
-    forEach { other in
-      if self[other].arrivalNs < self[number].arrivalNs, name(other).equals(name(number)) {
-        self[other].isOutdated = true
-      }
-    }
   }
 
   /// Calls `body` with each file, the one that was taken first at first.

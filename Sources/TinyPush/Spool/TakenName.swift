@@ -2,7 +2,8 @@
 ///
 /// `NAME@ARRIVAL.OFFSET`: the name that the file had in `new/`; when the file came there, in UNIX
 /// nanoseconds; and how far everything in it is settled, in bytes. A file that came from `later/`
-/// has a plus sign instead of the `@`, and NAME ends with the identity of its notification.
+/// has a plus sign instead of the `@`, and NAME ends with when its notification came into `new/`,
+/// and with the identity of the notification.
 public struct TakenName {
   /// The longest NAME: a longer one is cut.
   static let nameBytesMax = 255 - 41

@@ -112,11 +112,6 @@ final class HTTP2Service {
     guard authorization.isEmpty || issues[String(authorization.dropFirst(7))] != nil else {
       return answer(stream, wire, after: 1, .answer(403, #"{"reason":"InvalidProviderToken"}"#))
     }
-    if let until = waits.removeValue(forKey: number), timeline.now < until,
-      ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number)
-    {
-      ledger.complain("\(number) is sent \(timeline.now.until(until).milliseconds) ms too early")
-    }
     let (response, after) = respond(token)
     if case .answer(410, _, _) = response { ledger.suppressing.goneNumbers.insert(number) }
     if case .answer(let status, _, _) = response {

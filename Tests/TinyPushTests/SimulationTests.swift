@@ -19,7 +19,7 @@ private let environment = ProcessInfo.processInfo.environment
   await run(way: .http2, seeds: 4)
 }
 
-/// Seeds of ten former bugs.
+/// Seeds of eleven former bugs.
 ///
 /// A request that was never written returned again when its connection was left. Notifications that
 /// waited for a new provider token kept the spool from being scanned. Large notifications whose
@@ -28,10 +28,11 @@ private let environment = ProcessInfo.processInfo.environment
 /// into `later/` replaced what the newer one had put there. A file that came while the clock was not
 /// set was taken for the newest of its name after a crash, and so was one that came before the clock
 /// was set back. A large file was settled beyond mistakes that no record shows. A silent device held
-/// up the rest of each large file. The rest of an older file replaced a newer one of its name.
+/// up the rest of each large file. The rest of an older file replaced a newer one of its name. The
+/// ledger took a request that the service received late for one that was sent too early.
 @Test(arguments: [
   UInt64(1242), 2837, 20_000_078, 40_002_651, 40_004_784, 61_002_373, 66_000_907, 66_001_055,
-  66_012_565, 66_014_591,
+  66_012_565, 66_014_591, 67_001_696,
 ])
 func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))

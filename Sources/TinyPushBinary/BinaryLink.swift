@@ -70,6 +70,8 @@ public struct BinaryLink: ~Copyable, Link {
   /// Whether the gateway has answered "no error" on any connection.
   var hasSaidNoError = false
   var poisonSearch = PoisonSearch()
+  /// The last notification that was taken while no other had no outcome, and its hash.
+  var lone: (message: MessageNumber, key: UInt64)?
   /// Whether the gateway has accepted nothing since a poison notification was isolated.
   var isGatewayUnproven = false
   private let pinned = Pinned()

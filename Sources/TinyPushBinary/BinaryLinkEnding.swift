@@ -85,8 +85,8 @@ extension BinaryLink {
   /// probed without it.
   private mutating func recordDeath(_ uncertain: Int) {
     let wasNarrow = poisonSearch.isNarrowed
-    guard wasNarrow || !hasProgressed, shared.uncertain == .resend else { return }
-    poisonSearch.died(inFlight: uncertain, first: firstOpen)
+    guard poisonSearch.isSuspicious || !hasProgressed, shared.uncertain == .resend else { return }
+    poisonSearch.died(inFlight: uncertain, alone: lone?.message == firstOpen ? lone?.key : nil)
     if poisonSearch.isProbing {
       kept = .isolated
       pending.rest = nil
@@ -96,6 +96,9 @@ extension BinaryLink {
       pending.rest = Rest(
         attempted: UInt32(window.count), isUncertain: false, cause: .connectionLost)
     }
+    pending.rest?.letsOthersGo = poisonSearch.letsOthersGo
+    // The next notification in the row may be good, and must not wait for long.
+    if poisonSearch.isNewSuspect { backoff.reset() }
     guard poisonSearch.isNarrowed, !wasNarrow else { return }
     if !isGatewayUnproven { backoff.reset() }
     reports.add(.narrowed)

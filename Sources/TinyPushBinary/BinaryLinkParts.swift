@@ -86,6 +86,8 @@ extension BinaryLink {
     var isUncertain: Bool
     /// Why those are sent again.
     var cause: RetryCause
+    /// Whether others go before them.
+    var letsOthersGo = false
   }
 
   /// Why notifications stay in the window after their connection ended.

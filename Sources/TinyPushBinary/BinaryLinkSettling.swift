@@ -47,7 +47,10 @@ extension BinaryLink {
     }
     if rest.isUncertain, shared.uncertain == .drop { return (entry.message, .dropped) }
     traffic.recordRetry(rest.cause)
-    return (entry.message, .returned(wasSent: true, notBefore: nil))
+    return (
+      entry.message,
+      .returned(wasSent: true, notBefore: rest.letsOthersGo ? time.now : nil)
+    )
   }
 
   /// Returns the hash of the next device token that an answer proved to be good.
@@ -69,6 +72,7 @@ extension BinaryLink {
     hasProgressed = true
     settledCount += count
     isGatewayUnproven = false
+    lone = nil
     backoff.reset()
     poisonSearch.settled(count)
   }
@@ -242,7 +246,7 @@ extension BinaryLink {
 
   /// Rejects the isolated notification, since the connection lived without it.
   private mutating func isolatePoison() {
-    poisonSearch.reset()
+    poisonSearch.rejected()
     guard kept == .isolated else { return }
     takeBackToWire()
     var rejection = Rejection(.endsConnections)

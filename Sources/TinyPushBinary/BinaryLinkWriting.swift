@@ -33,7 +33,10 @@ extension BinaryLink {
     ).write(
       settings.format, token: message.token.bytes, message.payload, message.rendition,
       in: text, to: batch.buffer, at: batch.bytes)
-    if window.isEmpty { headID = nextID }
+    if window.isEmpty {
+      headID = nextID
+      lone = (message.number, message.fingerprint.low)
+    }
     window.append(entry)
     if message.wasSent { batch.repeated += 1 }
     recent.record(message.identity.hash, payloadBytes: message.rendition.bytes, nextID)

@@ -30,7 +30,7 @@ func `a notification at which connections end is recorded, and all others arrive
   #expect(failure.reason.contains("ended each time this notification was sent"))
   #expect(failure.status == nil)
   #expect(world.courier.counters.refused == 1)
-  #expect(world.dials < 40)
+  #expect(world.dials < 50)
 }
 
 @Test func `format 0 finds a bad token by the connections that end`() throws {
@@ -48,6 +48,26 @@ func `a notification at which connections end is recorded, and all others arrive
   world.run(.seconds(2000))
   #expect(world.failures.compactMap(\.number).sorted() == [10, 11, 60])
   #expect(Set(world.accepted) == Set(1...100).subtracting([10, 11, 60]))
+  #expect(world.waiting == [])
+}
+
+@Test func `thirty such notifications in a row hold up the others for minutes only`() {
+  let world = deadly(0, of: 200, once: false)
+  world.response = { (11...40).contains($0.number) ? .vanish : .accept }
+  world.run(.seconds(600))
+  #expect(Set(world.accepted) == Set(1...200).subtracting(11...40))
+  world.run(.seconds(36_000))
+  #expect(world.failures.compactMap(\.number).sorted() == Array(11...40))
+  #expect(world.waiting == [])
+}
+
+@Test func `the search for many such notifications sends few others twice`() {
+  let world = deadly(0, of: 300, once: false)
+  world.response = { $0.number % 3 == 0 ? .vanish : .accept }
+  world.run(.seconds(36_000))
+  #expect(Set(world.accepted) == Set((1...300).filter { $0 % 3 != 0 }))
+  #expect(world.accepted.count < 400)
+  #expect(world.failures.count == 100)
   #expect(world.waiting == [])
 }
 

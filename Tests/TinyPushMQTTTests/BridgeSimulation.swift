@@ -126,7 +126,7 @@ final class BridgeSimulation {
 
   /// Whether the broker forgot something, so that messages may come in another order.
   private var isRolledBack = false
-  /// Filters that this bridge must have ended. It does not know those of the bridge before.
+  /// Filters that this bridge must have ended, since it has had them itself.
   private var ended: Set<String> = []
   /// Messages of QoS 0, which overtake those that wait.
   private var unrepeated: Set<Int> = []

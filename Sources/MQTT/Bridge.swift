@@ -6,7 +6,7 @@ import TinyPush
 /// once the caller has the file on disk, so that the broker sends again each message that a crash or
 /// a power cut took away.
 ///
-/// The caller connects at ``wakeAt``, reads from its socket into ``makeRoom()``, performs each step
+/// The caller connects at ``dialAt``, reads from its socket into ``makeRoom()``, performs each step
 /// of ``next(at:)``, and writes ``output`` to its socket.
 public struct Bridge: ~Copyable {
   /// The time of silence after which nothing is left to take over.

@@ -2,8 +2,7 @@ import TinyPush
 
 /// A list of topic filters.
 public struct FilterList: ~Copyable {
-  /// Filters at most.
-  public static let countMax = 32
+  private static let countMax = 32
   private static let bytesMax = 8192
 
   private let bytes = FixedBuffer<UInt8>(capacity: FilterList.bytesMax)

@@ -43,9 +43,10 @@ public struct Subscriptions: ~Copyable {
   /// - Parameter isConnected: whether the broker can be asked now.
   mutating func replace(_ fresh: inout FilterList, isConnected: Bool) {
     swap(&filters, &fresh)
-    for index in 0..<fresh.count where !filters.contains(fresh.filter(index)) {
-      _ = gone.append(fresh.filter(index))
+    for index in 0..<fresh.count where !gone.contains(fresh.filter(index)) {
+      if !filters.contains(fresh.filter(index)) { _ = gone.append(fresh.filter(index)) }
     }
+    goneTold = 0
     refused = 0
     askAt = nil
     due = 0
@@ -67,7 +68,9 @@ public struct Subscriptions: ~Copyable {
       due |= refused
     }
     while goneTold < gone.count {
-      guard session.unsubscribe(gone.filter(goneTold), at: now) else { return nil }
+      let filter = gone.filter(goneTold)
+      // A filter that is wanted again must not miss a message between its end and its beginning.
+      guard filters.contains(filter) || session.unsubscribe(filter, at: now) else { return nil }
       goneTold += 1
     }
     while due != 0 {

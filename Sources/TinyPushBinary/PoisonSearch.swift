@@ -123,7 +123,7 @@ struct PoisonSearch {
     suspects[isolated] = suspects[suspectCount]
     hasSettledAny = false
     deaths = 0
-    candidates -= 1
+    candidates = max(candidates - 1, 0)
     if candidates == 0 { endSearch() }
   }
 }

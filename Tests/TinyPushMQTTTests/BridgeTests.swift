@@ -126,6 +126,19 @@ private final class Pair {
   #expect(pair.broker.session?.filters == ["b"])
 }
 
+@Test func `a subscription that is wanted again is not ended in between`() throws {
+  let pair = try Pair(["{payload}"], filters: ["a", "b"])
+  try pair.take(["{payload}"], filters: ["b"])
+  try pair.take(["{payload}"], filters: ["a", "b"])
+  _ = try pair.exchange()
+  #expect(pair.broker.ended == [])
+  #expect(pair.broker.session?.filters == ["a", "b"])
+  try pair.take(["{payload}"], filters: ["b"])
+  _ = try pair.exchange()
+  #expect(pair.broker.ended == ["a"])
+  #expect(pair.broker.session?.filters == ["b"])
+}
+
 @Test func `a message of QoS 0 is written although the connection has ended`() throws {
   let pair = try Pair(["{payload}"], filters: ["#"])
   _ = try pair.exchange()

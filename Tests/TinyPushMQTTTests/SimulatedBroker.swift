@@ -25,6 +25,8 @@ struct SimulatedBroker {
   private(set) var session: Session?
   /// The session as it was last saved, which comes back after the broker was killed.
   private var saved: Session?
+  /// Filters that a client ended, one after the other.
+  private(set) var ended: [String] = []
   /// Filters that the broker refuses.
   var refused: Set<String> = []
   private(set) var isConnected = false
@@ -138,6 +140,7 @@ struct SimulatedBroker {
     case 10:
       let filter = text(body[(2 + properties.count)...])
       session?.filters.remove(filter)
+      ended.append(filter)
       answer(0xB0, Array(body.prefix(2)) + properties + (properties.isEmpty ? [] : [0]))
     case 12: answer(0xD0, [])
     case 14: cut()

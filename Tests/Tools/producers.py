@@ -40,12 +40,14 @@ class Producers:
         os.chmod(path, 0o644)
         return path
 
-    def run(self, *words, may_miss=False):
-        """Runs a program. With `may_miss` it may exit with 23: rsync does so if a file is delivered
-        before its times are set."""
-        code = subprocess.run(words, stdout=subprocess.DEVNULL).returncode
-        if code and not (may_miss and code == 23):
-            raise RuntimeError(f"{words} ended with {code}")
+    def run(self, *words, may_miss=None):
+        """Runs a program. It may exit with the status `may_miss` if a file is delivered, and so gone,
+        before the program sets the file's mode or times."""
+        ended = subprocess.run(
+            words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "LC_ALL": "C"})
+        is_gone = ended.returncode == may_miss and "No such file or directory" in ended.stderr
+        if ended.returncode and not is_gone:
+            raise RuntimeError(f"{words} ended with {ended.returncode}: {ended.stderr}")
 
     def touch(self, change, path, *values):
         """Changes a file, unless it has been delivered and removed."""
@@ -69,7 +71,7 @@ class Producers:
 
     def install(self):
         for name in self.names("install"):
-            self.run("install", "-m", "644", self.draft(name), f"{self.new}/{name}")
+            self.run("install", "-m", "644", self.draft(name), f"{self.new}/{name}", may_miss=1)
 
     def safecat(self):
         for name in self.names("safecat"):
@@ -92,7 +94,7 @@ class Producers:
         for name in self.names(kind):
             os.rename(self.draft(name), f"{source}/{name}")
             os.utime(f"{source}/{name}", (1e9, 1e9))
-        self.run("rsync", *options, f"{source}/", f"{self.new}/", may_miss=True)
+        self.run("rsync", *options, f"{source}/", f"{self.new}/", may_miss=23)
 
     def rsync_plain(self):
         self.rsync("rsync-r", "-r")

@@ -100,10 +100,10 @@ class Producers:
         self.rsync("rsync-r", "-r")
 
     def rsync_archive(self):
-        self.rsync("rsync-t", "-rt")
+        self.rsync("rsync-t", "-rtO")
 
     def rsync_in_place(self):
-        self.rsync("rsync-i", "-rt", "--inplace")
+        self.rsync("rsync-i", "-rtO", "--inplace")
 
     def rsync_in_place_without_times(self):
         self.rsync("rsync-n", "-r", "--inplace")

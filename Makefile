@@ -4,7 +4,7 @@
 # tinypush-http:
 #   amd64 arm64 armhf          Embedded Swift; for this machine's own Debian, or for Debian 12 on another architecture
 #   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
-#   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: files that need only glibc 2.34;
+#   static-amd64 and so on     like the first, with mbedTLS and nghttp2 inside: files that need only glibc 2.34;
 #                              without tinypush-http, whose library libmicrohttpd needs GnuTLS
 # `board/run NAME ...` runs any build on this machine. The unstripped programs are below .build-NAME.
 
@@ -22,7 +22,7 @@ SWIFT := swift
 SWIFT_MINIMUM := 6.2
 
 # Debian packages: for the product, for the machine that builds it, and for the other targets.
-LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
+LIBRARIES := libc6-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_deb := dpkg-dev xz-utils
 NEEDS_test := binutils curl $(NEEDS_deb) golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
@@ -51,7 +51,7 @@ help: ## list the targets
 .PHONY: deps
 deps: ## install the missing Debian packages for a build, or for another target (FOR=test)
 	@command -v dpkg-query >/dev/null || { \
-	  echo 'This is not a Debian machine: install Swift, mbedTLS, inih, nghttp2 and libmicrohttpd yourself, and use swift build.' >&2; exit 1; }
+	  echo 'This is not a Debian machine: install Swift, mbedTLS, nghttp2 and libmicrohttpd yourself, and use swift build.' >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'); \
 	  printf '%s\n' $(SWIFT_MINIMUM) "$${version:-0}" | sort -CV || { \
 	  echo "Swift $(SWIFT_MINIMUM) or later is needed, found: $${version:-none}. See https://swift.org/install" >&2; exit 1; }
@@ -237,7 +237,7 @@ define variant
   -Xlinker --defsym=main=$(subst -,_,$(@F))_main $(if $(filter static-%,$*),-Lbuild/$*/lib) -o .build-$*/$(@F) \
   $$(sed -E '$(if $(filter debian13-%,$*),s|.*/(C[A-Z]\w+)\.build/(\w+\.c\.o)$$|.build-$*/objects/\1-\2|;) s|(.*\.bc)$$|-Wl,\1|' \
     .build-$(arch)/$(triple)/release/$(@F).product/Objects.LinkFileList) \
-  -linih -lmbedtls -lmbedx509 -lmbedcrypto -lnghttp2 $(if $(filter %-http,$@),-lmicrohttpd)
+  -lmbedtls -lmbedx509 -lmbedcrypto -lnghttp2 $(if $(filter %-http,$@),-lmicrohttpd)
 $(call stripped,.build-$*/$(@F))
 endef
 DEBIAN13 := $(filter debian13-%,$(BUILDS))
@@ -254,13 +254,13 @@ build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/
 	@mkdir -p $(@D)
 	@clang --sysroot=$(root) -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
 	  -I Sources/CMbed/include -I Sources/CLinux/include -I Sources/CHTTP2/include -I Sources/CMicroHTTP/include -o $@ $(filter %.c,$^) \
-	  -lmbedtls -lmbedx509 -lmbedcrypto -linih -lnghttp2 -lmicrohttpd
+	  -lmbedtls -lmbedx509 -lmbedcrypto -lnghttp2 -lmicrohttpd
 $(filter-out build/static-%,$(FOREIGN:%=build/%/shim)): build/%/shim: | build/%/root
 
 build/static-%/lib: | deps
 	@$(if $(filter $*,$(HOST)),,$(MAKE) --no-print-directory build/$*/root)
 	@mkdir -p $@.part
-	@for name in inih mbedtls mbedx509 mbedcrypto nghttp2; do \
+	@for name in mbedtls mbedx509 mbedcrypto nghttp2; do \
 	  ln -sf $(if $(filter $*,$(HOST)),,$(CURDIR)/build/$*/root)/usr/lib/$(gnu_$*)/lib$$name.a $@.part || exit; done
 	@mv $@.part $@
 

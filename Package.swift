@@ -43,7 +43,7 @@ let package = Package(
       linkerSettings: [
         .linkedLibrary("mbedtls"), .linkedLibrary("mbedx509"), .linkedLibrary("mbedcrypto"),
       ]),
-    .target(name: "CLinux", cSettings: checked, linkerSettings: [.linkedLibrary("inih")]),
+    .target(name: "CLinux", cSettings: checked),
     .target(
       name: "CHTTP2", cSettings: checked, linkerSettings: [.linkedLibrary("nghttp2")]),
     .target(

@@ -583,102 +583,11 @@ int clinux_option_index(void) { return optind; }
 
 int clinux_option_letter(void) { return optopt < 256 ? optopt : 0; }
 
-/* --- configuration files and secrets -------------------------------------------------------- */
+/* --- secrets -------------------------------------------------------------------------------- */
 
 void clinux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 
 __attribute__((noinline)) void clinux_wipe_stack(void) {
   char left[64 * 1024];
   explicit_bzero(left, sizeof left);
-}
-
-static int line;
-static int is_long;
-static int section;
-static int section_line;
-/* inih cuts a section's name off after 49 bytes. */
-static char section_name[200];
-static int is_indented;
-static int has_comment;
-
-/* inih does not tell the handler the line's number, and takes what does not fit into its buffer for
-   another line. So the rest of a long line is dropped here. */
-static char *read_line(char *text, int room, void *file) {
-  text[room - 2] = '\0';
-  char *piece = fgets(text, room, file);
-  if (piece == NULL) return NULL;
-  line++;
-  is_long = 0;
-  if (text[room - 2] != '\0' && text[room - 2] != '\n')
-    for (int next; (next = getc(file)) != EOF && next != '\n';) is_long = 1;
-  const char *start = piece + strspn(piece, " \t");
-  is_indented = start != piece;
-  has_comment = strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL;
-  if (start[0] == '[') {
-    section++;
-    section_line = line;
-    snprintf(section_name, sizeof section_name, "%.*s", (int)strcspn(start + 1, "]\n"), start + 1);
-  }
-  return piece;
-}
-
-int clinux_ini_line(void) { return line; }
-
-int clinux_ini_section(void) { return section; }
-
-int clinux_ini_section_line(void) { return section_line; }
-
-const char *clinux_ini_section_name(void) { return section_name; }
-
-int clinux_ini_is_long(void) { return is_long; }
-
-int clinux_ini_is_indented(void) { return is_indented; }
-
-int clinux_ini_has_comment(void) { return has_comment; }
-
-/* The buffer is on the stack, where it is wiped. The C library would free its own without
-   wiping. */
-__attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
-  char buffer[4096];
-  setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = section = section_line = 0;
-  section_name[0] = '\0';
-  int result = ini_parse_stream(read_line, file, handler, user);
-  fclose(file);
-  return result;
-}
-
-FILE *clinux_ini_open(const char *path) {
-  FILE *file = fopen(path, "re");
-  struct stat status;
-  if (file == NULL || fstat(fileno(file), &status) < 0 || !S_ISDIR(status.st_mode)) return file;
-  fclose(file);
-  errno = EISDIR;
-  return NULL;
-}
-
-int clinux_ini_parse(FILE *file, ini_handler handler, void *user) {
-  int result = parse(file, handler, user);
-  clinux_wipe_stack();
-  return result;
-}
-
-typedef struct {
-  const char *key;
-  char *value;
-  size_t room;
-} wanted;
-
-static int take_value(void *user, const char *section, const char *name, const char *value) {
-  wanted *wanted = user;
-  if (section[0] == '\0' && strcmp(name, wanted->key) == 0)
-    snprintf(wanted->value, wanted->room, "%s", value == NULL ? "" : value);
-  return 1;
-}
-
-void clinux_ini_value(const char *path, const char *key, char *value, size_t room) {
-  value[0] = '\0';
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return;
-  clinux_ini_parse(file, take_value, &(wanted){key, value, room});
 }

@@ -250,17 +250,16 @@ public struct Arguments: ~Copyable {
       var equals = 0
       while equals < setting.count, setting[equals] != .equals { equals += 1 }
       let name = setting.extracting(0..<equals).trimmed()
-      guard equals < setting.count else {
+      guard equals < setting.count, !name.isEmpty else {
         message.clear()
         message.append("-o takes KEY=VALUE, not ", printable: setting)
         throw .usage
       }
-      do throws(Config.Problem) {
-        try config.set(name, to: setting.extracting(equals + 1..<setting.count).trimmed())
-      } catch {
+      var problem = Text(capacity: 512)
+      let value = setting.extracting(equals + 1..<setting.count).trimmed()
+      guard config.set(name, to: value, &problem) else {
         message.clear()
-        message.append("-o: ")
-        ConfigFile.describe(error, name: name, in: &message)
+        message.append("-o: ", problem)
         throw .usage
       }
     }

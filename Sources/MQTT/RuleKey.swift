@@ -40,6 +40,13 @@ public enum RuleKey: UInt8, BitwiseCopyable {
     default: false
     }
   }
+  /// Whether the value goes to the end of the line, and may contain `#` and `;`.
+  public var isText: Bool {
+    switch self {
+    case .when, .title, .subtitle, .alert, .data: true
+    default: false
+    }
+  }
   /// Whether the key is about the messages that come.
   var isOfMessage: Bool { self == .retained || self == .goOn || self == .onChange }
   /// Whether the key makes a device show or do something.

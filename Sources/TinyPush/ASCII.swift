@@ -39,6 +39,7 @@ extension UInt8 {
   package static var closeBracket: UInt8 { @_noAllocation @inline(__always) get { 0x5D } }
   package static var underscore: UInt8 { @_noAllocation @inline(__always) get { 0x5F } }
   package static var openBrace: UInt8 { @_noAllocation @inline(__always) get { 0x7B } }
+  package static var bar: UInt8 { @_noAllocation @inline(__always) get { 0x7C } }
   package static var closeBrace: UInt8 { @_noAllocation @inline(__always) get { 0x7D } }
 
   // MARK: - Letters and digits

@@ -15,7 +15,8 @@ struct Main {
                             path of a UNIX socket; repeatable. Without it: the
                             sockets that systemd passes, or else 127.0.0.1:8077
                             and [::1]:8077
-      --settings FILE       the settings of this program (/etc/tinypush/http.conf)
+      --settings FILE       the settings of this program (/etc/tinypush/http.conf);
+                            `tinypush-http help settings` lists them
       --version             print the version
     \t\
 
@@ -32,6 +33,10 @@ struct Main {
     if count == 2, let word = values[1], Version.isAsked(CString.span(word)) {
       Version.print(of: "tinypush-http")
       exit(ExitStatus.ok.rawValue)
+    }
+    if count > 1 {
+      ServiceSettings.table.printHelp(
+        ifAsked: values, at: 1, of: ServiceSettings.defaultFile)
     }
     exit(
       Arguments.handle(

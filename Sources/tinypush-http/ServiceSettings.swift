@@ -6,20 +6,28 @@ import TinyPushWebhooks
 /// The settings of the program, from `/etc/tinypush/http.conf`.
 struct ServiceSettings: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/http.conf"
-  private static var names: WordList { "token-file idle" }
+  /// The settings, which tinypush-http(1) explains.
+  static let table = SettingsTable<ServiceSettings>(
+    of: "tinypush-http(1)",
+    [
+      .value("token-file", "FILE", "the tokens of which each request needs one") {
+        settings, value throws(Config.Problem) in
+        settings.tokenFile = try Config.path(value)
+      },
+      // systemd stops a service that starts five times within ten seconds.
+      .value("idle", "TIME", "how long a service that systemd has started waits for requests") {
+        settings, value throws(Config.Problem) in
+        settings.idle = try Config.duration(value, min: 5000, max: 86_400_000)
+      },
+    ])
 
   /// The tokens of which each request needs one.
   var tokens = BearerTokens()
+  private var tokenFile = CString("")
   /// How long a service that systemd has started goes on without requests.
   var idle = Duration.seconds(60)
 
   init() {}
-
-  private struct Reading: ~Copyable {
-    let settings: UnsafeMutablePointer<ServiceSettings>
-    var message = Text(capacity: 512)
-    var isWrong = false
-  }
 
   /// Reads the file.
   ///
@@ -30,96 +38,45 @@ struct ServiceSettings: ~Copyable {
     _ path: UnsafePointer<CChar>?, message: inout Text
   ) throws(ExitStatus) {
     let name = path ?? Self.defaultFile.cString
-    guard let file = clinux_ini_open(name) else {
-      let error = clinux_errno()
-      if path == nil, error == ENOENT { return }
-      message.append(cString: name)
-      message.append(": ", cString: clinux_error_text(error))
-      throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
-    }
-    let (line, isWrong) = withUnsafeMutablePointer(to: &self) { settings in
-      var reading = Reading(settings: settings)
-      let line = withUnsafeMutablePointer(to: &reading) { reading in
-        clinux_ini_parse(
-          file,
-          { user, section, name, value in
-            guard let user, let section, let name else { return 0 }
-            return ServiceSettings.take(
-              user.assumingMemoryBound(to: Reading.self), section, name, value)
-          }, reading)
-      }
-      message.append(cString: name)
-      message.append(":", line, ": ")
-      message.append(reading.message)
-      return (line, reading.isWrong)
-    }
-    guard line != 0 || isWrong else {
-      message.clear()
-      return
-    }
-    if !isWrong { message.append("expected KEY = VALUE") }
-    throw .config
-  }
-
-  private static func take(
-    _ reading: UnsafeMutablePointer<Reading>, _ section: UnsafePointer<CChar>,
-    _ name: UnsafePointer<CChar>, _ value: UnsafePointer<CChar>?
-  ) -> Int32 {
-    guard !reading.pointee.isWrong else { return 0 }
-    let isRight =
-      section.pointee == 0
-      && reading.pointee.settings.pointee.set(
-        CString.span(name), value, &reading.pointee.message)
-    if section.pointee != 0 {
-      reading.pointee.message.append("there are no [sections] here: remove the line above")
-    }
-    reading.pointee.isWrong = !isRight
-    return isRight ? 1 : 0
-  }
-
-  private mutating func set(
-    _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?, _ message: inout Text
-  ) -> Bool {
-    guard ConfigFile.isWhole(name, isText: false, &message) else { return false }
-    do throws(Config.Problem) {
-      guard let value else { throw .value("followed by = and a value") }
-      let text = CString.span(value)
-      switch Self.names.index(of: name) {
-      case 0: return readTokens(value, &message)
-      case 1:
-        // systemd stops a service that starts five times within ten seconds.
-        idle = try Config.duration(text, min: 5000, max: 86_400_000)
-      default:
-        message.append("unknown setting ")
-        message.append(printable: name)
-        if let nearest = Self.names.nearest(to: name) {
-          message.append("; did you mean ", bytes: Self.names[nearest], "?")
-        }
-        return false
-      }
-      return true
-    } catch {
-      ConfigFile.describe(error, name: name, in: &message)
-      return false
-    }
-  }
-
-  /// Reads the bearer tokens from a file.
-  private mutating func readTokens(
-    _ path: UnsafePointer<CChar>, _ message: inout Text
-  ) -> Bool {
-    var content = Text(capacity: BearerTokens.fileBytesMax)
     do throws(InputFile.Problem) {
-      try InputFile.read(path, to: &content, bytesMax: BearerTokens.fileBytesMax)
+      try ConfigFile.forEachLine(of: name) { line, number, text in
+        var problem = Text(capacity: 512)
+        if case .setting(let name, let value) = line {
+          guard Self.table.set(name: name, value: value, of: text, in: &self, &problem) == nil
+          else { return }
+        } else {
+          ConfigFile.describe(line, expected: "KEY = VALUE", in: &problem)
+        }
+        guard message.count == 0 else { return }
+        message.append(cString: name)
+        message.append(":", number, ": ")
+        message.append(problem)
+      }
     } catch {
-      message.append("token-file: ")
-      message.append(error.text(path))
+      if path == nil, error.isMissing { return }
+      message.append(error.text(name))
+      throw error.isMissing || error.status == .noPermission ? error.status : .config
+    }
+    guard message.count == 0, readTokens(&message) else { throw .config }
+  }
+
+  /// Reads the bearer tokens from their file, if one is set.
+  private mutating func readTokens(_ message: inout Text) -> Bool {
+    guard !tokenFile.isEmpty else { return true }
+    var content = Text(capacity: BearerTokens.fileBytesMax)
+    message.append("token-file: ")
+    do throws(InputFile.Problem) {
+      try InputFile.read(tokenFile.pointer, to: &content, bytesMax: BearerTokens.fileBytesMax)
+    } catch {
+      message.append(error.text(tokenFile.pointer))
       return false
     }
     let line = tokens.read(content.bytes)
-    guard line != nil || tokens.isEmpty else { return true }
-    message.append("token-file: ")
-    message.append(printable: CString.span(path))
+    guard line != nil || tokens.isEmpty else {
+      message.clear()
+      return true
+    }
+    message.append(printable: tokenFile.span)
     if let line { message.append(":", line, "") }
     message.append(
       ": write one token a line, of 16 to 256 visible ASCII characters; openssl rand -hex 32 makes one"

@@ -9,9 +9,64 @@ import TinyPushMQTT
 /// Settings come first; a section `[TOPIC-FILTER]` begins a rule.
 struct BridgeConfig: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/mqtt.conf"
-  fileprivate static var names: WordList {
-    "broker tls ca certificate key user password password-file client-id subscribe keep-session fleet discovery"
-  }
+  /// The settings, in the order of tinypush-mqtt.conf(5), which explains them.
+  static let table = SettingsTable<BridgeConfig>(
+    of: "tinypush-mqtt.conf(5)",
+    [
+      .value("broker", "HOST:PORT", default: "localhost", "the broker") {
+        config, value throws(Config.Problem) in
+        config.broker = try Config.address(value)
+      },
+      .choice("tls", "yes|no", default: "no", "whether the connection is encrypted") {
+        $0.isEncrypted = $1 == 0
+      },
+      .value("ca", "FILE", "the authorities that the broker's certificate is verified with") {
+        config, value throws(Config.Problem) in
+        config.tls.ca = try config.tls.credential(value)
+      },
+      .value("certificate", "FILE", "a certificate for the broker, in PEM") {
+        config, value throws(Config.Problem) in
+        config.tls.certificate = try config.tls.credential(value)
+      },
+      .value("key", "FILE", "the key of the certificate, if in a file of its own") {
+        config, value throws(Config.Problem) in
+        config.tls.key = try config.tls.credential(value)
+      },
+      .text("user", "TEXT", "the user at the broker") { config, value throws(Config.Problem) in
+        try put(value, in: &config.login.user)
+      },
+      .text("password", "TEXT", "the password of the user") {
+        config, value throws(Config.Problem) in
+        try config.password.set(value, file: config.file)
+      },
+      .value("password-file", "FILE", "a file with the password of the user") {
+        config, value throws(Config.Problem) in
+        config.passwordFile = try config.tls.credential(value)
+      },
+      .value("client-id", "TEXT", "the name of this bridge at the broker") {
+        config, value throws(Config.Problem) in
+        try put(value, in: &config.login.clientID)
+      },
+      .value("subscribe", "TOPIC-FILTER", "the messages to ask for; repeatable") {
+        config, value throws(Config.Problem) in
+        guard let inner = TopicFilter.shared(value), TopicFilter.isValid(value.extracting(inner)),
+          config.subscriptions.append(value)
+        else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
+      },
+      .value("keep-session", "TIME", "how long the broker keeps messages for this bridge") {
+        config, value throws(Config.Problem) in
+        config.session.sessionSeconds = UInt32(
+          try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
+      },
+      .value("fleet", "TOPIC", "where this box shows its state to the others") {
+        config, value throws(Config.Problem) in
+        config.fleet = try prefix(value)
+      },
+      .value("discovery", "TOPIC", "where Home Assistant discovers devices") {
+        config, value throws(Config.Problem) in
+        config.discovery = try prefix(value)
+      },
+    ])
 
   /// `HOST` or `HOST:PORT`.
   var broker = CString("localhost")
@@ -70,19 +125,6 @@ struct BridgeConfig: ~Copyable {
 
   // MARK: - Reading
 
-  struct Reading: ~Copyable {
-    let config: UnsafeMutablePointer<BridgeConfig>
-    /// The number of the section of the last line.
-    var section: Int32 = 0
-    /// Whether the rule of that section has a mistake.
-    var isRuleWrong = false
-    /// Whether the section is no rule, since its topic filter is wrong.
-    var isSkipping = false
-    /// The mistake in the line.
-    var message = Text(capacity: 1024)
-    var mistakes = Mistakes()
-  }
-
   /// Reads the file; the first mistake becomes the message.
   static func read(
     _ path: UnsafePointer<CChar>, into config: inout BridgeConfig, message: inout Text
@@ -100,49 +142,24 @@ struct BridgeConfig: ~Copyable {
   static func read(
     _ path: UnsafePointer<CChar>, into config: inout BridgeConfig, _ mistakes: inout Mistakes
   ) throws(ExitStatus) {
-    var text = Text(capacity: 1024)
-    guard let file = clinux_ini_open(path) else {
-      let error = clinux_errno()
-      text.append(cString: clinux_error_text(error))
+    config.file = ConfigFile.readableAgain(path)
+    config.tls.directory = ConfigFile.directory(of: path)
+    var reading = Reading()
+    do throws(InputFile.Problem) {
+      try ConfigFile.forEachLine(of: path) { line, number, text in
+        reading.take(line, number, text, into: &config)
+      }
+    } catch {
+      var text = Text(capacity: 1024)
+      error.describe(in: &text)
       text.append(": write the file (tinypush-mqtt.conf(5)), or name another with --rules FILE")
       mistakes.add(text, line: 0)
-      throw error == EACCES ? .noPermission : .noInput
+      throw error.status
     }
-    config.locate(path, file)
-    mistakes = withUnsafeMutablePointer(to: &config) { config in
-      var reading = Reading(config: config)
-      let line = withUnsafeMutablePointer(to: &reading) { reading in
-        clinux_ini_parse(
-          file,
-          { user, section, name, value in
-            guard let user, let section, let name else { return 0 }
-            user.assumingMemoryBound(to: Reading.self).pointee.take(
-              isInRule: section[0] != 0, CString.span(name), value)
-            return 1
-          }, reading)
-      }
-      reading.finish()
-      if line > 0 {
-        reading.message.append("expected KEY = VALUE or [TOPIC-FILTER]")
-        reading.addMistake(line: line)
-      }
-      return reading.mistakes
-    }
+    reading.finishRule(of: &config)
+    swap(&mistakes, &reading.mistakes)
     if mistakes.count == 0 { config.complete(&mistakes) }
     guard mistakes.count == 0 else { throw .config }
-  }
-
-  /// Notes where the file is: relative paths start there, and a password is read there again.
-  private mutating func locate(_ path: UnsafePointer<CChar>, _ file: UnsafeMutablePointer<FILE>) {
-    let name = CString.span(path)
-    var status = stat()
-    // A pipe cannot be read again.
-    if fstat(fileno(file), &status) == 0, clinux_is_regular(&status) != 0 {
-      self.file = CString(name)
-    }
-    var end = name.count
-    while end > 0, name[end - 1] != .slash { end -= 1 }
-    tls.directory = CString(name.extracting(0..<end))
   }
 
   /// Checks what the settings have to do with each other, and adds what is missing.
@@ -176,46 +193,20 @@ struct BridgeConfig: ~Copyable {
     }
   }
 
-  /// Sets a setting in front of the rules; on a mistake returns false and fills in the message.
+  /// Sets what a line in front of the rules says; on a mistake returns false and fills in the
+  /// message.
   fileprivate mutating func set(
-    _ name: Span<UInt8>, _ value: Span<UInt8>, _ message: inout Text
+    name: Range<Int>, value: Range<Int>, of text: Span<UInt8>, _ message: inout Text
   ) -> Bool {
-    let number = Self.names.index(of: name)
-    do throws(Config.Problem) {
-      switch number {
-      case 0: broker = try Config.address(value)
-      case 1: isEncrypted = try Config.choice(value, "yes no", "yes or no") == 0
-      case 2: try tls.set(("ca" as StaticString).span, to: value)
-      case 3: try tls.set(("certificate" as StaticString).span, to: value)
-      case 4: try tls.set(("key" as StaticString).span, to: value)
-      case 5: try Self.put(value, in: &login.user)
-      case 6: password.set(value, file: file)
-      case 7: passwordFile = try tls.credential(value)
-      case 8: try Self.put(value, in: &login.clientID)
-      case 9:
-        guard let inner = TopicFilter.shared(value), TopicFilter.isValid(value.extracting(inner)),
-          subscriptions.append(value)
-        else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
-        return true
-      case 10:
-        session.sessionSeconds = UInt32(
-          try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
-      case 11: fleet = try Self.prefix(value)
-      case 12: discovery = try Self.prefix(value)
-      default:
-        message.append("unknown setting ")
-        message.append(printable: name)
-        message.suggest(Self.names.nearest(to: name), of: Self.names, "; did you mean ")
-        return false
-      }
-    } catch {
-      ConfigFile.describe(error, name: name, in: &message)
+    guard Self.table.set(name: name, value: value, of: text, in: &self, &message) != nil else {
       return false
     }
+    // A change of the subscriptions needs no new connection.
+    guard !text.extracting(name).equals("subscribe") else { return true }
     var hash = Hash()
     hash.add(connectionHash)
-    hash.add(name)
-    hash.add(value)
+    hash.add(text.extracting(name))
+    hash.add(text.extracting(value))
     connectionHash = hash.value
     return true
   }
@@ -227,116 +218,126 @@ struct BridgeConfig: ~Copyable {
   }
 }
 
-extension BridgeConfig.Reading {
-  /// Takes one line of the file.
-  fileprivate mutating func take(
-    isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
-  ) {
-    if clinux_ini_section() != section { beginRule() }
-    let texts: WordList = "password when alert title subtitle data"
-    if ConfigFile.isWhole(name, isText: texts.index(of: name) != nil, &message) {
-      guard !isSkipping, !takeLine(isInRule, name, value) else { return }
-    }
-    isRuleWrong = true
-    addMistake(line: clinux_ini_line())
+/// The state of reading the file: the rule of the last section, and the mistakes.
+private struct Reading: ~Copyable {
+  private enum Section {
+    /// In front of all rules.
+    case settings
+    /// A rule without a key so far.
+    case empty
+    case rule
+    /// A rule that has a mistake.
+    case wrongRule
+    /// A section that is no rule, since its topic filter is wrong.
+    case noRule
   }
 
-  fileprivate mutating func addMistake(line: Int32) {
+  private var section = Section.settings
+  private var message = Text(capacity: 1024)
+  var mistakes = Mistakes()
+
+  init() {}
+
+  /// Takes one line of the file.
+  mutating func take(
+    _ line: ConfigLines.Line, _ number: Int32, _ text: Span<UInt8>, into config: inout BridgeConfig
+  ) {
+    var isRight = false
+    switch line {
+    case .section(let filter):
+      finishRule(of: &config)
+      return begin(text.extracting(filter), number, &config)
+    case .setting(let name, let value):
+      switch section {
+      case .settings: isRight = config.set(name: name, value: value, of: text, &message)
+      case .noRule: return
+      default:
+        isRight = set(name, value, of: text, &config)
+        if section == .empty { section = .rule }
+      }
+    default: ConfigFile.describe(line, expected: "KEY = VALUE or [TOPIC-FILTER]", in: &message)
+    }
+    guard !isRight else { return }
+    if section == .empty || section == .rule { section = .wrongRule }
+    addMistake(line: number)
+  }
+
+  private mutating func addMistake(line: Int32) {
     mistakes.add(message, line: line)
     message.clear()
   }
 
-  /// Checks the last rule.
-  fileprivate mutating func finish() {
-    finishRule()
-    guard clinux_ini_section() > section else { return }
-    message.append("[", printable: CString.span(clinux_ini_section_name()))
-    message.append("] has no keys: remove it, or add alert = TEXT")
-    addMistake(line: clinux_ini_section_line())
-  }
-
-  private mutating func beginRule() {
-    finishRule()
-    // inih does not report a section without keys.
-    if clinux_ini_section() > section + 1 {
-      message.append("a section before this line has no keys: remove it, or add alert = TEXT")
-      addMistake(line: clinux_ini_section_line())
-    }
-    section = clinux_ini_section()
-    let filter = CString.span(clinux_ini_section_name())
+  private mutating func begin(
+    _ filter: Span<UInt8>, _ number: Int32, _ config: inout BridgeConfig
+  ) {
     do throws(RuleProblem) {
-      try config.pointee.rules.begin(filter, line: clinux_ini_section_line())
+      try config.rules.begin(filter, line: number)
+      section = .empty
     } catch {
       explain(error, filter)
-      addMistake(line: clinux_ini_section_line())
-      isSkipping = true
+      addMistake(line: number)
+      section = .noRule
     }
   }
 
-  private mutating func takeLine(
-    _ isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
+  /// Sets what a line says in the rule; on a mistake returns false and fills in the message.
+  private mutating func set(
+    _ name: Range<Int>, _ value: Range<Int>, of text: Span<UInt8>, _ config: inout BridgeConfig
   ) -> Bool {
-    guard let value else {
-      message.append(printable: name)
-      message.append(" must be followed by = and a value")
+    let word = text.extracting(name)
+    if let key = RuleKey(word) {
+      let value = key.isText ? value : ConfigLines.withoutComment(value, in: text)
+      return set(key, text.extracting(value), &config)
+    }
+    if BridgeConfig.table.index(of: word) != nil {
+      message.append(printable: word)
+      message.append(" belongs before the first [TOPIC-FILTER]")
       return false
     }
-    let text = CString.span(value)
-    guard isInRule else { return config.pointee.set(name, text, &message) }
-    guard let key = RuleKey(name) else {
-      if BridgeConfig.names.index(of: name) != nil {
-        message.append(printable: name)
-        message.append(" belongs before the first [TOPIC-FILTER]")
-        return false
-      }
-      message.append("unknown key ")
-      message.append(printable: name)
-      if let nearest = RuleKey.nearest(to: name) {
-        message.append("; did you mean ")
-        message.append(bytes: nearest.name)
-        message.append("?")
-      }
-      return false
+    message.append("unknown key ", printable: word)
+    if let nearest = RuleKey.nearest(to: word) {
+      message.append("; did you mean ", bytes: nearest.name, "?")
     }
-    return set(key, text)
+    return false
   }
 
   /// Sets a key of the rule.
   ///
   /// A number of seconds is spelled out.
-  private mutating func set(_ key: RuleKey, _ value: Span<UInt8>) -> Bool {
+  private mutating func set(
+    _ key: RuleKey, _ value: Span<UInt8>, _ config: inout BridgeConfig
+  ) -> Bool {
     var spelled = Text(capacity: 32)
     do throws(Config.Problem) {
       switch key {
       case .ttl, .againAfter:
         spelled.append(try Config.lifetime(value).milliseconds / 1000)
       case .priority:
-        _ = try Config.choice(value, "10 5 1", "10, 5 or 1")
+        _ = try Config.choice(value, "10|5|1")
         spelled.append(bytes: value)
       case .urgent:
         spelled.append(
-          try Config.choice(value, "true false", "true or false") == 0 ? "true" : "false")
+          try Config.choice(value, "true|false") == 0 ? "true" : "false")
       case .silentFor:
         spelled.append(
           try Config.duration(value, min: 1000, max: 31_536_000_000).milliseconds / 1000)
       case .retained, .goOn, .onChange:
-        _ = try Config.choice(value, "yes no", "yes or no")
+        _ = try Config.choice(value, "yes|no")
         spelled.append(bytes: value)
       case .level:
-        let words: WordList = "passive active time-sensitive critical"
-        _ = try Config.choice(value, words, "passive, active, time-sensitive or critical")
+        _ = try Config.choice(value, "passive|active|time-sensitive|critical")
         spelled.append(bytes: value)
       default: break
       }
     } catch {
-      ConfigFile.describe(error, name: key.name, in: &message)
+      error.describe(key.name, in: &message)
       return false
     }
     do throws(RuleProblem) {
       if spelled.count > 0 {
-        try config.pointee.rules.set(key, to: spelled.bytes)
+        try config.rules.set(key, to: spelled.bytes)
       } else {
-        try config.pointee.rules.set(key, to: Config.unquoted(value))
+        try config.rules.set(key, to: Config.unquoted(value))
       }
       return true
     } catch {
@@ -345,22 +346,22 @@ extension BridgeConfig.Reading {
     }
   }
 
-  /// Checks that the rule before is whole, unless it has a mistake already.
-  fileprivate mutating func finishRule() {
-    defer {
-      isRuleWrong = false
-      isSkipping = false
-    }
-    guard section > 0, !isRuleWrong, !isSkipping else { return }
+  /// Checks that the last rule is whole, unless it has a mistake already.
+  mutating func finishRule(of config: inout BridgeConfig) {
+    guard section == .rule || section == .empty else { return }
+    let last = config.rules.count - 1
     do throws(RuleProblem) {
-      try config.pointee.rules.finish()
+      try config.rules.finish()
+      return
     } catch {
-      let last = config.pointee.rules.count - 1
-      message.append("[", printable: config.pointee.rules.filter(last))
-      message.append("]")
-      explain(error, ("" as StaticString).span)
-      addMistake(line: config.pointee.rules.line(of: last))
+      message.append("[", printable: config.rules.filter(last), "]")
+      if section == .empty {
+        message.append(" has no keys: remove it, or add alert = TEXT")
+      } else {
+        explain(error, ("" as StaticString).span)
+      }
     }
+    addMistake(line: config.rules.line(of: last))
   }
 
   private mutating func explain(_ problem: RuleProblem, _ word: Span<UInt8>) {
@@ -388,15 +389,6 @@ extension BridgeConfig.Reading {
 }
 
 extension Text {
-  /// Erases the text from memory.
-  mutating func wipe() {
-    looseBytes.withUnsafeBytes { bytes in
-      guard let start = bytes.baseAddress else { return }
-      clinux_wipe(UnsafeMutableRawPointer(mutating: start), bytes.count)
-    }
-    clear()
-  }
-
   /// Removes line ends at the end.
   mutating func dropLineEnd() {
     var kept = count

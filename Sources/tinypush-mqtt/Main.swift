@@ -16,7 +16,8 @@ struct Main {
 
     Every command takes --rules FILE (the broker and the rules; otherwise
     /etc/tinypush/mqtt.conf), --config FILE (the agent's configuration, for the
-    spool), -o KEY=VALUE over it, and --help; tinypush-mqtt itself takes --version.
+    spool), -o KEY=VALUE over it, and --help. `tinypush-mqtt help settings` lists the
+    settings of FILE; `tinypush-mqtt --version` prints the version.
 
     """
 
@@ -25,6 +26,7 @@ struct Main {
     let count = clinux_argument_count()
     guard let values = clinux_arguments() else { exit(ExitStatus.usage.rawValue) }
     guard count > 1, let word = values[1] else { exit(fail()) }
+    BridgeConfig.table.printHelp(ifAsked: values, at: 1, of: BridgeConfig.defaultFile)
     let name = CString.span(word)
     if name.equals("run") { exit(RunCommand.handle(count - 1, values + 1)) }
     if name.equals("check") { exit(CheckCommand.handle(count - 1, values + 1)) }

@@ -28,8 +28,8 @@ struct Main {
 
     Every command takes --config FILE (default: the file that TINYPUSH_CONFIG
     names, or else /etc/tinypush/tinypush.conf), -o KEY=VALUE to override a
-    setting of the file, and --help. `tinypush help COMMAND` prints the same help;
-    `tinypush --version` prints the version.
+    setting of the file, and --help. `tinypush help COMMAND` prints the same help,
+    `tinypush help settings` each KEY, and `tinypush --version` the version.
 
     """
 
@@ -84,6 +84,7 @@ struct Main {
       printUsage(to: STDERR_FILENO)
       exit(ExitStatus.usage.rawValue)
     }
+    Config.table.printHelp(ifAsked: arguments, at: place, of: Config.defaultFile)
     if CString.span(arguments[place]!).equals("help"), place + 1 < count {
       // Turn `help COMMAND` into `COMMAND --help`.
       for index in place..<count - 1 { arguments[index] = arguments[index + 1] }

@@ -80,9 +80,20 @@ import Testing
     #expect(try Set(found) == Self.settings())
   }
 
-  /// Returns the keys of a configuration from the source file that lists them.
-  static func settings(in file: String = "Agent/Config/Config.swift") throws -> Set<String> {
-    let source = try String(contentsOfFile: "\(Build.package)/Sources/\(file)", encoding: .utf8)
+  /// Returns the settings that a program lists.
+  static func settings(of program: String = "tinypush") throws -> Set<String> {
+    let box = try Box()
+    defer { box.end() }
+    let path = "\(Build.directory)/\(Build.host)/\(program)"
+    let listed = try box.run([path, "help", "settings"])
+    #expect(listed.status == 0 && listed.errors == "")
+    return Set(listed.output.matches(of: #/(?m)^  ([a-z-]+)=\S+\n {8}\S/#).map { String($0.1) })
+  }
+
+  /// Returns the keys of a rule from the source file that lists them.
+  static func ruleKeys() throws -> Set<String> {
+    let source = try String(
+      contentsOfFile: "\(Build.package)/Sources/MQTT/RuleKey.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
@@ -97,13 +108,13 @@ import Testing
       .map { "--" + $0.1 }
     let wanted = options.reduce(Set(["--version"])) { $0.union($1) }
     #expect(Set(found) == wanted.subtracting(Self.common))
-    for (section, file) in [
-      ("THE BROKER", "tinypush-mqtt/BridgeConfig.swift"), ("RULES", "MQTT/RuleKey.swift"),
+    for (section, wanted) in try [
+      ("THE BROKER", Self.settings(of: "tinypush-mqtt")), ("RULES", Self.ruleKeys()),
     ] {
       let listed = try items(section, of: "tinypush-mqtt.conf.5")
         .matches(of: #/(?m)^\.It Ic (.*)$/#)
         .flatMap { $0.1.split(separator: " , ").map(String.init) }
-      #expect(try Set(listed) == Self.settings(in: file), "\(file)")
+      #expect(Set(listed) == wanted, "\(section)")
     }
   }
 
@@ -208,6 +219,12 @@ import Testing
       ("tinypush-mqtt check", box.run([Box.bridge, "check", "--help"]).output),
       ("tinypush-mqtt takeover", box.run([Box.bridge, "takeover", "--help"]).output),
     ]
+    for program in ["tinypush", "tinypush-mqtt", "tinypush-http"] {
+      let path = "\(Build.directory)/\(Build.host)/\(program)"
+      for line in try box.run([path, "help", "settings"]).output.split(separator: "\n") {
+        #expect(line.count <= 80, "\(program): \(line)")
+      }
+    }
     helps += try Self.commands.get().map { ($0.name, $0.help) }
     for (name, help) in helps {
       #expect(help.hasPrefix("Usage: "), "\(name)")
@@ -365,9 +382,8 @@ import Testing
         .matches(of: #/(?m)^([a-z]+):/#).map { String($0.1) }
       #expect(try Set(verbs) == command.verbs, "\(command.name)")
     }
-    let settings = try String(
-      contentsOfFile: Build.package + "/board/completions/_tinypush", encoding: .utf8
-    ).firstMatch(of: #/settings='([^']*)'/#)?.1.split { $0.isWhitespace }.map(String.init)
-    #expect(try Set(settings ?? []) == Self.settings())
+    let offered = try zsh([program, "run", "-"], in: box)
+      .firstMatch(of: #/compadd -S = -q - ([^}]*)\}/#)?.1.split(separator: " ").map(String.init)
+    #expect(try Set(offered ?? []) == Self.settings())
   }
 }

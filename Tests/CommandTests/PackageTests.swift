@@ -30,7 +30,7 @@ import Testing
 
   /// The package of each library, of Debian 12 or 13 by its version.
   private static let libraries = [
-    "libc.so.6": "libc6", "libinih.so.1": "libinih1", "libmbedcrypto.so.7": "libmbedcrypto7",
+    "libc.so.6": "libc6", "libmbedcrypto.so.7": "libmbedcrypto7",
     "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
     "libnghttp2.so.14": "libnghttp2-14", "libmicrohttpd.so.12": "libmicrohttpd12",
     "libmbedcrypto.so.16": "libmbedcrypto16", "libmbedtls.so.21": "libmbedtls21",

@@ -86,8 +86,7 @@ import Testing
 
   @Test func `each setting that the README names exists`() throws {
     let settings = try ManualTests.settings()
-      .union(ManualTests.settings(in: "tinypush-mqtt/BridgeConfig.swift"))
-      .union(ManualTests.settings(in: "MQTT/RuleKey.swift"))
+      .union(ManualTests.settings(of: "tinypush-mqtt")).union(ManualTests.ruleKeys())
     let named = try code().compactMap { line in
       line.wholeMatch(of: #/#?([a-z][a-z-]*)(?: = .*)/#).map { String($0.1) }
     }

@@ -12,6 +12,8 @@ public enum Property: String, CaseIterable, Sendable {
   case http
   /// Numbers in records, names and settings.
   case numbers
+  /// The lines of a configuration file.
+  case config
 
   /// Returns what violates the property, or nil; a crash is a violation too.
   ///
@@ -28,6 +30,7 @@ public enum Property: String, CaseIterable, Sendable {
     case .mqtt: mqttViolation(text, cut: cut) ?? rulesViolation(text)
     case .http: requestViolation(text, cut: cut)
     case .numbers: numbersViolation(text)
+    case .config: configViolation(text)
     }
   }
 }

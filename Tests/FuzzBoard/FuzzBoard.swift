@@ -18,7 +18,7 @@ struct FuzzBoard {
     guard count > 3, let words = clinux_arguments(), let name = words[1],
       let property = property(CString.span(name)), let rounds = words[2].map({ atol($0) })
     else {
-      leave("usage: fuzzboard notification|wire|suppression|mqtt|http|numbers ROUNDS FILE...\n")
+      leave("usage: fuzzboard notification|wire|suppression|mqtt|http|numbers|config ROUNDS FILE...\n")
     }
     var random = Random()
     for index in 3..<count {
@@ -37,6 +37,7 @@ struct FuzzBoard {
     if name.equals("mqtt") { return .mqtt }
     if name.equals("http") { return .http }
     if name.equals("numbers") { return .numbers }
+    if name.equals("config") { return .config }
     return nil
   }
 

@@ -96,7 +96,10 @@ private final class Desk {
     var config = Config()
     for (name, value) in [
       ("signing-key", key), ("key-id", keyID), ("team-id", teamID), ("state", state),
-    ] { try config.set(name.bytes.span, to: value.bytes.span) }
+    ] {
+      var problem = Text()
+      #expect(config.set(name.bytes.span, to: value.bytes.span, &problem))
+    }
     return ProviderToken(config)
   }
 

@@ -27,6 +27,12 @@ _tinypush_names() {
   esac 2>/dev/null </dev/null | sed -n 's/^{"[a-z]*":"\([A-Za-z0-9._@+-]*\)".*/\1/p' | head -n 1000 | sort -u
 }
 
+# Prints each setting with its values: KEY=VALUES.
+_tinypush_settings() {
+  local program=${1%-mqtt}
+  "${program%-http}" help settings 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*=[^ ]*\)$/\1/p'
+}
+
 _tinypush() {
   local program=$1 current=$2 option=$3 command=${COMP_WORDS[1]-} verb=
   local help value words
@@ -58,18 +64,7 @@ _tinypush() {
     value=$(sed -n "s/^  \(-[a-z], \)\{0,1\}$option\(, --[a-z-]*\)\{0,1\} \([^ ]\{1,\}\) .*/\3/p" <<<"$help" | head -n 1)
   elif [[ $current != "${COMP_WORDS[COMP_CWORD]}" || ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
     # The value of a setting.
-    case $option in
-      environment) value='production|development|local' ;;
-      protocol) value='http2|binary' ;;
-      repeats) value='replace|show' ;;
-      confirm) value='drain|barrier|settle' ;;
-      uncertain) value='resend|drop' ;;
-      format) value='2|1|0' ;;
-      log) value='changes|deliveries' ;;
-      certificate | key | signing-key | ca | status) value=FILE ;;
-      spool | state | recipients) value=DIR ;;
-      *) return ;;
-    esac
+    value=$(_tinypush_settings "$program" | sed -n "s/^$option=//p")
   fi
 
   case "$option $value" in
@@ -90,10 +85,7 @@ _tinypush() {
     '--data KEY=VALUE') ;;
     *' KEY=VALUE')
       compopt -o nospace
-      words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy
-        ca spool state status recipients default-language format payload-limit settle ttl confirm uncertain repeats
-        window streams ping answer-timeout rescan connect-timeout feedback-timeout failed-size log on-trouble
-        trouble-after limit limit-all limit-summary'
+      words=$(_tinypush_settings "$program" | sed 's/=.*//')
       mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
       ;;
     *'|'*)

@@ -3,6 +3,8 @@ import TinyPush
 import TinyPushBinary
 
 /// The configuration: the settings of the file, overridden by `-o`, with defaults for the rest.
+///
+/// ``Config/table`` has the defaults.
 public struct Config: ~Copyable {
   /// The environment of the push service: Apple's two, or a sandbox on this machine.
   public enum Environment: UInt8 {
@@ -17,9 +19,6 @@ public struct Config: ~Copyable {
       }
     }
   }
-
-  /// The default protocol.
-  static let defaultProtocol = PushProtocol.http2
 
   /// The settings of the courier and the links.
   public var courier = Courier.Settings()
@@ -51,25 +50,25 @@ public struct Config: ~Copyable {
   /// The whole setting `proxy` if it contains a user and a password.
   var proxyLogin = Secret("proxy")
   /// The path of the authorities that the gateway's certificate is verified with.
-  public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
+  public var ca = CString("")
   /// The path of the spool.
-  public var spool = CString("/var/spool/tinypush")
+  public var spool = CString("")
   /// The path of the directory with the suppression list.
-  public var state = CString("/var/lib/tinypush")
+  public var state = CString("")
   /// The path of the status page; empty for none.
   public var status = CString("")
   /// The path of the directory with the recipients files.
-  public var recipients = CString("/etc/tinypush/recipients")
+  public var recipients = CString("")
   /// The longest wait for a connection to one address, and for its handshake.
-  public var connectTimeout = Duration.seconds(10)
+  public var connectTimeout = Duration.seconds(0)
   /// The longest silence of the feedback service.
-  public var feedbackTimeout = Duration.seconds(60)
+  public var feedbackTimeout = Duration.seconds(0)
   /// The limits of the files in `failed/`.
   public var failedLimits = FailedLimits()
   /// The shell command that is run when there is trouble; empty for none.
   public var onTrouble = CString("")
   /// How long nothing is delivered before that is trouble.
-  public var troubleAfter = Duration.seconds(600)
+  public var troubleAfter = Duration.seconds(0)
 
   /// The directory of the file that is being read, which relative paths start from.
   ///
@@ -77,8 +76,8 @@ public struct Config: ~Copyable {
   package var directory = CString("")
   /// The path of the file that is being read; empty if it cannot be read again.
   var file = CString("")
-  /// Where each setting was last given, by ``Key``.
-  var origins = InlineArray<39, Origin>(repeating: .none)
+  /// Where each setting was last given, by its place in the table.
+  let origins: FixedBuffer<Origin>
   /// Whether a setting of an earlier version was given, which has no effect now.
   var hasFormerSettings = false
   private let pinned = Pinned()
@@ -97,34 +96,19 @@ public struct Config: ~Copyable {
 
   /// Creates a configuration with all defaults.
   @inline(never)
-  public init() { courier.rules.service = Self.defaultProtocol }
+  public init() {
+    let count = Self.table.rows.count
+    origins = FixedBuffer(capacity: count)
+    for index in 0..<count { origins[index] = .none }
+    Self.table.setDefaults(of: &self)
+  }
 
   // Inlined, this code would be repeated at each way out of a command.
   @inline(never)
   deinit {}
 
-  /// The settings, numbered in the order of ``Config/names``.
-  public enum Key: Int {
-    case environment, `protocol`, gateway, feedback, certificate, key, keyPassword, signingKey
-    case keyID, teamID, topic, proxy, ca, spool, state, status, recipients, defaultLanguage
-    case format, payloadLimit, settle, ttl, confirm, uncertain, repeats
-    case window, streams, ping, answerTimeout, rescan
-    case connectTimeout, feedbackTimeout, failedSize, log, onTrouble, troubleAfter
-    case limit, limitAll, limitSummary
-  }
-
-  /// The names of the settings in the configuration file.
-  public static var names: WordList {
-    """
-    environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca spool state \
-    status recipients default-language format payload-limit settle ttl confirm uncertain repeats window streams ping \
-    answer-timeout rescan connect-timeout feedback-timeout failed-size log on-trouble trouble-after limit limit-all \
-    limit-summary
-    """
-  }
-
   /// Who reads the configuration.
-  public enum Reader {
+  public enum Reader: Sendable {
     /// The agent, or a command that speaks for it: a mistake is an error.
     case agent
     /// Another command, which needs few settings: mistakes in the others are ignored.
@@ -133,12 +117,8 @@ public struct Config: ~Copyable {
 
   /// Whether a name is that of a setting that commands besides the agent need, or is like it.
   static func isForCommands(_ name: Span<UInt8>) -> Bool {
-    let needed: WordList =
-      "protocol spool state status recipients default-language format payload-limit"
-    guard names.index(of: name) == nil, let nearest = names.nearest(to: name) else {
-      return needed.index(of: name) != nil
-    }
-    return needed.index(of: names[nearest]) != nil
+    guard let index = table.index(of: name) ?? table.nearest(to: name) else { return false }
+    return table.rows[index].reader == Reader.command
   }
 
   /// The names of settings of earlier versions, which are ignored.
@@ -153,17 +133,46 @@ public struct Config: ~Copyable {
     case option
   }
 
-  /// A mistake in a setting.
-  public enum Problem: Error {
-    /// The key is unknown; `nearest` is the number of a similar key.
-    case unknownKey(nearest: Int?)
-    /// The value is wrong; the text says what it must be.
-    case value(StaticString)
+  /// Whether a setting was given, and does not have its default.
+  borrowing func isSet(_ name: StaticString) -> Bool {
+    guard let index = Self.table.index(of: name.span) else { fatalError("no such setting") }
+    return isSet(index)
   }
 
-  /// Whether a setting was given, and does not have its default.
-  public borrowing func isSet(_ key: Key) -> Bool {
-    if case .none = origins[key.rawValue] { return false }
+  borrowing func isSet(_ index: Int) -> Bool {
+    if case .none = origins[index] { return false }
+    return true
+  }
+
+  /// Sets a setting to a value, and returns false if it is wrong.
+  ///
+  /// - Parameter problem: what is wrong and what to do.
+  public mutating func set(
+    _ name: Span<UInt8>, to value: Span<UInt8>, _ problem: inout Text
+  ) -> Bool {
+    guard !isFormer(name) else { return true }
+    guard let index = Self.table.set(name, to: value, in: &self, &problem) else { return false }
+    origins[index] = .option
+    return true
+  }
+
+  /// Sets what a line of the file says, and returns false if it is wrong.
+  mutating func set(
+    name: Range<Int>, value: Range<Int>, of text: Span<UInt8>, line: Int32,
+    _ problem: inout Text
+  ) -> Bool {
+    guard !isFormer(text.extracting(name)) else { return true }
+    guard
+      let index = Self.table.set(name: name, value: value, of: text, in: &self, &problem)
+    else { return false }
+    origins[index] = .line(line)
+    return true
+  }
+
+  /// Whether a setting is one of an earlier version: an error would stop the agent after an update.
+  private mutating func isFormer(_ name: Span<UInt8>) -> Bool {
+    guard Self.formerNames.index(of: name) != nil else { return false }
+    hasFormerSettings = true
     return true
   }
 }

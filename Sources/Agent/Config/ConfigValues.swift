@@ -4,7 +4,7 @@ import TinyPush
 /// The kinds of values.
 extension Config {
   @inline(never)
-  static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
+  package static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
     guard value.count > 0, value.count < 4096 else { throw .value("a path") }
     return CString(value)
   }
@@ -60,7 +60,7 @@ extension Config {
     let none = ("" as StaticString).span
     guard value.count > 0 else {
       proxy = CString("")
-      return proxyLogin.set(none, file: file)
+      return try proxyLogin.set(none, file: file)
     }
     guard let setting = ProxySetting(value),
       let address = try? Self.address(value.extracting(setting.address))
@@ -68,7 +68,7 @@ extension Config {
       throw .value("http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with %25 for a % in these")
     }
     proxy = address
-    proxyLogin.set(setting.login.isEmpty ? none : value, file: file)
+    try proxyLogin.set(setting.login.isEmpty ? none : value, file: file)
   }
 
   /// Reads the ID of a signing key or a team.
@@ -122,13 +122,18 @@ extension Config {
     return bytes.overflow ? nil : bytes.partialValue
   }
 
-  /// Returns the position of a value in a list of words.
+  /// Returns the number of a value among words with `|` between them.
   @inline(never)
   package static func choice(
-    _ value: Span<UInt8>, _ words: WordList, _ expected: StaticString
+    _ value: Span<UInt8>, _ words: StaticString
   ) throws(Problem) -> Int {
-    guard let number = words.index(of: value) else { throw .value(expected) }
-    return number
+    let text = words.span
+    var (number, start) = (0, 0)
+    for end in 0...text.count where end == text.count || text[end] == .bar {
+      if text.extracting(start..<end).equals(value) { return number }
+      (number, start) = (number + 1, end + 1)
+    }
+    throw .choice(words)
   }
 
   /// Returns a number if it is in a range.

@@ -1,4 +1,5 @@
 import CLinux
+import TinyPush
 
 /// A secret setting.
 ///
@@ -28,7 +29,10 @@ public struct Secret: ~Copyable {
   ///
   /// - Parameter file: the file with the value; empty if the value must be kept.
   @inline(never)
-  package mutating func set(_ value: Span<UInt8>, file: borrowing CString) {
+  package mutating func set(
+    _ value: Span<UInt8>, file: borrowing CString
+  ) throws(Config.Problem) {
+    guard value.count < Self.bytesMax else { throw .value("a text of at most 1023 bytes") }
     self.value.wipe()
     self.value = file.isEmpty ? CString(value) : CString("")
     self.file = value.isEmpty ? CString("") : CString(file.span)
@@ -38,12 +42,24 @@ public struct Secret: ~Copyable {
   @inline(never)
   package borrowing func with<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
     guard !file.isEmpty else { return body(value.isEmpty ? nil : value.pointer) }
-    let secret = UnsafeMutablePointer<CChar>.allocate(capacity: Self.bytesMax)
-    clinux_ini_value(file.pointer, key.cString, secret, Self.bytesMax)
-    let result = body(secret[0] == 0 ? nil : UnsafePointer(secret))
-    clinux_wipe(secret, Self.bytesMax)
+    var secret = Text(capacity: Self.bytesMax)
+    ConfigFile.value(of: key, in: file.pointer, &secret)
+    let word = secret.cString()
+    let result = body(word.isEmpty ? nil : word.pointer)
+    word.wipe()
+    secret.wipe()
     clinux_wipe_stack()
-    secret.deallocate()
     return result
+  }
+}
+
+extension Text {
+  /// Erases the text from memory.
+  package mutating func wipe() {
+    looseBytes.withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      clinux_wipe(UnsafeMutableRawPointer(mutating: start), bytes.count)
+    }
+    clear()
   }
 }

@@ -146,12 +146,4 @@ extension Text {
       inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
     for _ in 0..<(3 - bytes.count % 3) % 3 { append("=") }
   }
-
-  /// Overwrites a secret.
-  fileprivate mutating func wipe() {
-    bytes.withUnsafeBytes {
-      clinux_wipe(UnsafeMutableRawPointer(mutating: $0.baseAddress), $0.count)
-    }
-    clear()
-  }
 }

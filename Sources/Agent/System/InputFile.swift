@@ -8,6 +8,12 @@ public enum InputFile {
     case cannotRead(Int32)
     case tooLarge(Int)
 
+    /// Whether there is no such file.
+    public var isMissing: Bool {
+      if case .cannotRead(ENOENT) = self { return true }
+      return false
+    }
+
     /// The exit status for the problem.
     public var status: ExitStatus {
       switch self {
@@ -23,14 +29,16 @@ public enum InputFile {
       var text = Text()
       text.append(printable: CString.span(path))
       text.append(": ")
+      describe(in: &text)
+      return text
+    }
+
+    /// Appends the message without the path.
+    public func describe(in text: inout Text) {
       switch self {
       case .cannotRead(let error): text.append(cString: clinux_error_text(error))
-      case .tooLarge(let limit):
-        text.append("is larger than ")
-        text.append(limit)
-        text.append(" bytes")
+      case .tooLarge(let limit): text.append("is larger than ", limit, " bytes")
       }
-      return text
     }
   }
 
@@ -67,6 +75,8 @@ public enum InputFile {
     let descriptor = try open(path)
     defer { close(descriptor) }
     let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    // The file may have a password.
+    defer { clinux_wipe(buffer.room().baseAddress, buffer.capacity) }
     var total = 0
     while true {
       let count = CLinux.read(descriptor, buffer.room().baseAddress, buffer.capacity)

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <grp.h>
-#include <ini.h>
 #include <linux/sockios.h>
 #include <malloc.h>
 #include <netdb.h>
@@ -191,40 +190,6 @@ void clinux_terminal_release(int descriptor);
 /* Blocks the signals that matter to a program that controls its terminal, SIGINT, SIGTERM, SIGHUP,
    SIGQUIT, SIGTSTP and SIGWINCH. Returns a signalfd for them, or -errno. */
 int clinux_terminal_signals(void);
-
-/* Opens a file for clinux_ini_parse. Returns NULL with errno on failure; EISDIR for a directory,
-   which fopen would open as if it were empty. */
-FILE *clinux_ini_open(const char *path);
-
-/* Reads a file as ini_parse_file does, and closes it. Wipes the file's contents, such as a
-   password, from memory, except what the handler has copied. */
-int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
-
-/* Returns the number, from 1, of the line whose setting the handler was given. */
-int clinux_ini_line(void);
-
-/* Returns the number of section headers up to that line: two sections may have the same name. */
-int clinux_ini_section(void);
-
-/* Returns the number of the line with the last section header. */
-int clinux_ini_section_line(void);
-
-/* Returns the name of that section, of at most 199 bytes: the handler is given only 49 of them. */
-const char *clinux_ini_section_name(void);
-
-/* Returns 1 if that line is too long for inih, and its value is cut off: more than 199 bytes. */
-int clinux_ini_is_long(void);
-
-/* Returns 1 if that line begins with a space or a tab. inih then gives the handler the line as
-   another value of the setting before it. */
-int clinux_ini_is_indented(void);
-
-/* Returns 1 if a `;` behind white space ended the value on that line: inih takes the rest for a
-   comment. */
-int clinux_ini_has_comment(void);
-
-/* Copies the last value of a key in such a file; "" if there is none or the file is unreadable. */
-void clinux_ini_value(const char *path, const char *key, char *value, size_t room);
 
 /* Overwrites memory that held a secret. */
 void clinux_wipe(void *bytes, size_t count);

@@ -55,12 +55,12 @@ extension Arguments {
   /// The index of getopt moves to the next argument only after the last letter.
   func word(with letter: Int32) -> UnsafePointer<CChar> {
     let index = Int(clinux_option_index())
-    if letter != 0, index < Int(count), let word = arguments[index],
+    if letter != 0, index < Int(count), let word = values[index],
       word[0] == CChar(UInt8.hyphen), word[1] != CChar(UInt8.hyphen), strchr(word, letter) != nil
     {
       return UnsafePointer(word)
     }
-    return UnsafePointer(arguments[index - 1]!)
+    return UnsafePointer(values[index - 1]!)
   }
 
   /// Returns the option's name in an argument, without hyphens and value.

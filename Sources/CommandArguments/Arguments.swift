@@ -27,7 +27,8 @@ public struct Arguments: ~Copyable {
   let command: StaticString
   private let usage: StaticString
   let count: Int32
-  let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  /// The arguments of the process, from the command on.
+  public let values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   /// The names of the options, each followed by a NUL; the last three are the common options.
   private let names: FixedBuffer<CChar>
   private let table: FixedBuffer<option>
@@ -39,13 +40,13 @@ public struct Arguments: ~Copyable {
   /// Runs a command with its arguments and returns the exit status.
   ///
   /// - Parameters:
-  ///   - program: the words before the command's name in messages, with a space.
+  ///   - program: the word before the command's name in messages.
   ///   - options: the names of the command's options, separated by spaces. `=` after a name: the
   ///     option needs a value; `?`: the value may be left out.
   ///   - usage: the text of `--help`, in which a tab stands for the common options.
   @inline(never)
   public static func handle(
-    _ command: StaticString, of program: StaticString = "tinypush ", _ count: Int32,
+    _ command: StaticString, of program: StaticString = "tinypush", _ count: Int32,
     _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, options: StaticString,
     usage: StaticString, _ body: (inout Arguments) throws(ExitStatus) -> ExitStatus
   ) -> Int32 {
@@ -67,7 +68,7 @@ public struct Arguments: ~Copyable {
     self.command = command
     self.usage = usage
     self.count = count
-    self.arguments = arguments
+    self.values = arguments
     var words = Text(capacity: 512)
     words.append(options)
     words.append(Self.common)
@@ -107,7 +108,7 @@ public struct Arguments: ~Copyable {
     while true {
       var found: Int32 = -1
       let result = clinux_option(
-        count, arguments, (":c:o:h" as StaticString).cString, table.room().baseAddress, &found)
+        count, values, (":c:o:h" as StaticString).cString, table.room().baseAddress, &found)
       var common = Int(found) - (optionCount - 3)
       switch result {
       case -1: return nil
@@ -149,7 +150,7 @@ public struct Arguments: ~Copyable {
   /// Returns an operand by its number; nil behind the last.
   public func operand(_ index: Int) -> UnsafePointer<CChar>? {
     let place = Int(clinux_option_index()) + index
-    return place < Int(count) ? UnsafePointer(arguments[place]) : nil
+    return place < Int(count) ? UnsafePointer(values[place]) : nil
   }
 
   /// Refuses the operand with this number, if there is one.
@@ -277,8 +278,10 @@ public struct Arguments: ~Copyable {
   @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append(program, command)
-    text.append(": ", bytes: message.bytes, "\n")
+    if program.utf8CodeUnitCount > 0 { text.append(program, " ") }
+    text.append(command, ": ")
+    text.append(bytes: message.bytes)
+    text.append("\n")
     text.write(to: STDERR_FILENO)
     return status
   }

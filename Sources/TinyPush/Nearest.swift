@@ -3,6 +3,20 @@ public enum Nearest {
   /// Returns the most edits that still count as a slip: a third of the word's length, at least one.
   public static func distanceMax(_ word: Span<UInt8>) -> Int { max(word.count / 3, 1) }
 
+  /// Returns the number of the word that is most similar to a misspelled one; nil if none is close.
+  @inline(never)
+  public static func index(
+    to word: Span<UInt8>, among count: Int, _ known: (Int) -> StaticString
+  ) -> Int? {
+    var best: Int?
+    var bestDistance = distanceMax(word) + 1
+    for index in 0..<count {
+      let edits = distance(word, known(index).span)
+      if edits < bestDistance { (best, bestDistance) = (index, edits) }
+    }
+    return best
+  }
+
   /// Returns the number of edits that turn one word into the other.
   ///
   /// An edit inserts, removes or changes a byte, or swaps two neighbours (optimal string

@@ -10,15 +10,13 @@ struct ServiceSettings: ~Copyable {
   static let table = SettingsTable<ServiceSettings>(
     of: "tinypush-http(1)",
     [
-      .value("token-file", "FILE", "the tokens of which each request needs one") {
-        settings, value throws(Config.Problem) in
-        settings.tokenFile = try Config.path(value)
-      },
+      Setting(
+        "token-file", "FILE", "the tokens of which each request needs one",
+        .path { $0.tokenFile = $1 }),
       // systemd stops a service that starts five times within ten seconds.
-      .value("idle", "TIME", "how long a service that systemd has started waits for requests") {
-        settings, value throws(Config.Problem) in
-        settings.idle = try Config.duration(value, min: 5000, max: 86_400_000)
-      },
+      Setting(
+        "idle", "TIME", "how long a service that systemd has started waits for requests",
+        .time(min: 5000, max: 86_400_000) { $0.idle = $1 }),
     ])
 
   /// The tokens of which each request needs one.

@@ -13,59 +13,74 @@ struct BridgeConfig: ~Copyable {
   static let table = SettingsTable<BridgeConfig>(
     of: "tinypush-mqtt.conf(5)",
     [
-      .value("broker", "HOST:PORT", default: "localhost", "the broker") {
-        config, value throws(Config.Problem) in
-        config.broker = try Config.address(value)
-      },
-      .choice("tls", "yes|no", default: "no", "whether the connection is encrypted") {
-        $0.isEncrypted = $1 == 0
-      },
-      .value("ca", "FILE", "the authorities that the broker's certificate is verified with") {
-        config, value throws(Config.Problem) in
-        config.tls.ca = try config.tls.credential(value)
-      },
-      .value("certificate", "FILE", "a certificate for the broker, in PEM") {
-        config, value throws(Config.Problem) in
-        config.tls.certificate = try config.tls.credential(value)
-      },
-      .value("key", "FILE", "the key of the certificate, if in a file of its own") {
-        config, value throws(Config.Problem) in
-        config.tls.key = try config.tls.credential(value)
-      },
-      .text("user", "TEXT", "the user at the broker") { config, value throws(Config.Problem) in
-        try put(value, in: &config.login.user)
-      },
-      .text("password", "TEXT", "the password of the user") {
-        config, value throws(Config.Problem) in
-        try config.password.set(value, file: config.file)
-      },
-      .value("password-file", "FILE", "a file with the password of the user") {
-        config, value throws(Config.Problem) in
-        config.passwordFile = try config.tls.credential(value)
-      },
-      .value("client-id", "TEXT", "the name of this bridge at the broker") {
-        config, value throws(Config.Problem) in
-        try put(value, in: &config.login.clientID)
-      },
-      .value("subscribe", "TOPIC-FILTER", "the messages to ask for; repeatable") {
-        config, value throws(Config.Problem) in
-        guard let inner = TopicFilter.shared(value), TopicFilter.isValid(value.extracting(inner)),
-          config.subscriptions.append(value)
-        else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
-      },
-      .value("keep-session", "TIME", "how long the broker keeps messages for this bridge") {
-        config, value throws(Config.Problem) in
-        config.session.sessionSeconds = UInt32(
-          try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
-      },
-      .value("fleet", "TOPIC", "where this box shows its state to the others") {
-        config, value throws(Config.Problem) in
-        config.fleet = try prefix(value)
-      },
-      .value("discovery", "TOPIC", "where Home Assistant discovers devices") {
-        config, value throws(Config.Problem) in
-        config.discovery = try prefix(value)
-      },
+      Setting(
+        "broker", "HOST:PORT", default: "localhost", "the broker",
+        .value { config, value throws(Config.Problem) in
+          config.broker = try Config.address(value)
+        }),
+      Setting(
+        "tls", "yes|no", default: "no", "whether the connection is encrypted",
+        .choice {
+          $0.isEncrypted = $1 == 0
+        }),
+      Setting(
+        "ca", "FILE", "the authorities that the broker's certificate is verified with",
+        .value { config, value throws(Config.Problem) in
+          config.tls.ca = try config.tls.credential(value)
+        }),
+      Setting(
+        "certificate", "FILE", "a certificate for the broker, in PEM",
+        .value { config, value throws(Config.Problem) in
+          config.tls.certificate = try config.tls.credential(value)
+        }),
+      Setting(
+        "key", "FILE", "the key of the certificate, if in a file of its own",
+        .value { config, value throws(Config.Problem) in
+          config.tls.key = try config.tls.credential(value)
+        }),
+      Setting(
+        "user", "TEXT", "the user at the broker",
+        .text { config, value throws(Config.Problem) in
+          try put(value, in: &config.login.user)
+        }),
+      Setting(
+        "password", "TEXT", "the password of the user",
+        .text { config, value throws(Config.Problem) in
+          try config.password.set(value, file: config.file)
+        }),
+      Setting(
+        "password-file", "FILE", "a file with the password of the user",
+        .value { config, value throws(Config.Problem) in
+          config.passwordFile = try config.tls.credential(value)
+        }),
+      Setting(
+        "client-id", "TEXT", "the name of this bridge at the broker",
+        .value { config, value throws(Config.Problem) in
+          try put(value, in: &config.login.clientID)
+        }),
+      Setting(
+        "subscribe", "TOPIC-FILTER", "the messages to ask for; repeatable",
+        .value { config, value throws(Config.Problem) in
+          guard let inner = TopicFilter.shared(value), TopicFilter.isValid(value.extracting(inner)),
+            config.subscriptions.append(value)
+          else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
+        }),
+      Setting(
+        "keep-session", "TIME", "how long the broker keeps messages for this bridge",
+        .value { config, value throws(Config.Problem) in
+          config.session.sessionSeconds = UInt32(
+            try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
+        }),
+      Setting(
+        "fleet", "TOPIC", "where this box shows its state to the others",
+        .value { config, value throws(Config.Problem) in
+          config.fleet = try prefix(value)
+        }),
+      Setting(
+        "discovery", "TOPIC", "where Home Assistant discovers devices",
+        .value { config, value throws(Config.Problem) in
+          config.discovery = try prefix(value)
+        }),
     ])
 
   /// `HOST` or `HOST:PORT`.

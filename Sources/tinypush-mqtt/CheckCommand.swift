@@ -6,36 +6,30 @@ import TinyPushMQTT
 
 /// `tinypush-mqtt check`: checks the rules, and tries them on messages.
 enum CheckCommand {
-  static let usage: StaticString = """
-    Usage: tinypush-mqtt check [OPTION]... [FILE|-]
-    Checks the file of the broker and the rules, and prints each mistake with its
-    line. With FILE, tries the rules on messages, and sends nothing: prints for each
-    message the rule that it meets, the notification, and what is wrong with it.
-    FILE has one message a line, a topic and a payload with a space between, as
-    mosquitto_sub -v prints them.
+  static let command = Command(
+    "check", "check the rules, and try them on messages", options: "rules= broker json",
+    usage: """
+      Usage: tinypush-mqtt check [OPTION]... [FILE|-]
+      Checks the file of the broker and the rules, and prints each mistake with its
+      line. With FILE, tries the rules on messages, and sends nothing: prints for each
+      message the rule that it meets, the notification, and what is wrong with it.
+      FILE has one message a line, a topic and a payload with a space between, as
+      mosquitto_sub -v prints them.
 
-      --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
-      --broker              ask the broker, too, whether it takes the login and the
-                            subscriptions
-      --json                print JSON Lines: for a mistake file, line, severity and
-                            message; for a message file, line, topic, state (sent,
-                            refused or ignored), rule, rule_line, notification and
-                            findings; without FILE and mistakes nothing
-    \t\
+        --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
+        --broker              ask the broker, too, whether it takes the login and the
+                              subscriptions
+        --json                print JSON Lines: for a mistake file, line, severity and
+                              message; for a message file, line, topic, state (sent,
+                              refused or ignored), rule, rule_line, notification and
+                              findings; without FILE and mistakes nothing
+      \t\
 
-    Exit status: 0 no mistakes; 65 a notification would be refused; 66 a file is
-    missing; 69 the broker does not answer; 77 a permission is missing, or the
-    broker refuses a subscription; 78 the configuration has a mistake.
+      Exit status: 0 no mistakes; 65 a notification would be refused; 66 a file is
+      missing; 69 the broker does not answer; 77 a permission is missing, or the
+      broker refuses a subscription; 78 the configuration has a mistake.
 
-    """
-
-  static func handle(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    Arguments.handle(
-      "check", of: "tinypush-mqtt ", count, values, options: "rules= broker json", usage: usage,
-      run)
-  }
+      """, run)
 
   private static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var path = BridgeConfig.defaultFile.cString

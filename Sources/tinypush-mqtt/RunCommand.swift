@@ -6,30 +6,26 @@ import TinyPushMQTT
 
 /// `tinypush-mqtt run`: takes messages from the broker.
 enum RunCommand {
-  static let usage: StaticString = """
-    Usage: tinypush-mqtt run [OPTION]...
-    Takes messages from the broker, and writes notification files into the spool, as
-    long as it runs. A message is acknowledged once its file is on disk.
+  static let command = Command(
+    "run", "take messages, as long as it runs", options: "rules=",
+    usage: """
+      Usage: tinypush-mqtt run [OPTION]...
+      Takes messages from the broker, and writes notification files into the spool, as
+      long as it runs. A message is acknowledged once its file is on disk.
 
-      --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
-    \t\
+        --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
+      \t\
 
-    SIGTERM stops it; the broker keeps what comes meanwhile. In a service without a
-    terminal, SIGHUP makes it read FILE again; a mistake there changes nothing.
+      SIGTERM stops it; the broker keeps what comes meanwhile. In a service without a
+      terminal, SIGHUP makes it read FILE again; a mistake there changes nothing.
 
-    """
+      """, run)
 
-  static func handle(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    Arguments.handle(
-      "run", of: "tinypush-mqtt ", count, values, options: "rules=", usage: usage
-    ) { (arguments) throws(ExitStatus) in
-      var path = BridgeConfig.defaultFile.cString
-      while try arguments.next() != nil { path = clinux_option_argument() }
-      try arguments.refuseOperands()
-      return try work(&arguments, rules: path)
-    }
+  private static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var path = BridgeConfig.defaultFile.cString
+    while try arguments.next() != nil { path = clinux_option_argument() }
+    try arguments.refuseOperands()
+    return try work(&arguments, rules: path)
   }
 
   /// Reads both configurations, and takes messages.

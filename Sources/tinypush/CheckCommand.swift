@@ -5,36 +5,38 @@ import TinyPushAgent
 
 /// The command `tinypush check`, which checks notification files, or all that the agent needs.
 enum CheckCommand {
-  static let usage: StaticString = """
-    Usage: tinypush check [OPTION]... [FILE|-]...
-    With files: checks notification files and the recipients files that they name,
-    and prints where they are wrong, how to correct them, and what they waste.
-    Without a file: checks the configuration, the clock, the certificate, the spool
-    and the other directories, and the connections to the push service and the
-    feedback service, and prints what to do about each problem.
+  static let command = Command(
+    "check", "check notification files, or the configuration", options: "json recipients settings",
+    usage: """
+      Usage: tinypush check [OPTION]... [FILE|-]...
+      With files: checks notification files and the recipients files that they name,
+      and prints where they are wrong, how to correct them, and what they waste.
+      Without a file: checks the configuration, the clock, the certificate, the spool
+      and the other directories, and the connections to the push service and the
+      feedback service, and prints what to do about each problem.
 
-      --json                print a line of JSON for each problem: file, line,
-                            column, end_column, offset, severity (error or
-                            warning), code, message; without a file, a line for
-                            each check: name, state (ok, warning, error or
-                            skipped), message, advice
-      --recipients          the files are recipients files; those in the directory
-                            of recipients files need no option
-      --settings            check only the configuration, and print nothing if it
-                            has no mistake
-    \t\
+        --json                print a line of JSON for each problem: file, line,
+                              column, end_column, offset, severity (error or
+                              warning), code, message; without a file, a line for
+                              each check: name, state (ok, warning, error or
+                              skipped), message, advice
+        --recipients          the files are recipients files; those in the directory
+                              of recipients files need no option
+        --settings            check only the configuration, and print nothing if it
+                              has no mistake
+      \t\
 
-    Exit status with files: 0 no errors; 65 something would be refused. Without a
-    file: 0 no errors, or the first of these that applies: 78 the configuration or
-    the certificate is wrong; 77 a permission is missing; 66 a file is missing; 74
-    the disk is full or read-only; 69 the push service cannot be reached; 75 the
-    clock is not set.
-    As root, it checks the spool with the rights of the spool's owner. To see
-    whether the service answers, it sends a notification that the service must
-    refuse; nothing is delivered. With protocol = binary and confirm = settle it
-    sends none.
+      Exit status with files: 0 no errors; 65 something would be refused. Without a
+      file: 0 no errors, or the first of these that applies: 78 the configuration or
+      the certificate is wrong; 77 a permission is missing; 66 a file is missing; 74
+      the disk is full or read-only; 69 the push service cannot be reached; 75 the
+      clock is not set.
+      As root, it checks the spool with the rights of the spool's owner. To see
+      whether the service answers, it sends a notification that the service must
+      refuse; nothing is delivered. With protocol = binary and confirm = settle it
+      sends none.
 
-    """
+      """, run)
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var config = Config()

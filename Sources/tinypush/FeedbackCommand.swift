@@ -5,27 +5,29 @@ import TinyPushAgent
 
 /// The command `tinypush feedback`, which asks the feedback service which devices are gone.
 enum FeedbackCommand {
-  static let usage: StaticString = """
-    Usage: tinypush feedback [OPTION]...
-    Asks the feedback service once which devices are gone, and adds their tokens to
-    the suppression list: nothing is sent to them until they register again. A
-    running agent reads the changed list by itself. Once a day is enough.
-    With protocol = http2 there is no feedback service, and nothing to do: the
-    answer to a notification says that a device is gone.
+  static let command = Command(
+    "feedback", "ask which devices are gone, and suppress their tokens", options: "json quiet",
+    usage: """
+      Usage: tinypush feedback [OPTION]...
+      Asks the feedback service once which devices are gone, and adds their tokens to
+      the suppression list: nothing is sent to them until they register again. A
+      running agent reads the changed list by itself. Once a day is enough.
+      With protocol = http2 there is no feedback service, and nothing to do: the
+      answer to a notification says that a device is gone.
 
-      --json                print a line of JSON for each device, and a last line
-                            with the sums
-      --quiet               print only the sums
-    \t\
+        --json                print a line of JSON for each device, and a last line
+                              with the sums
+        --quiet               print only the sums
+      \t\
 
-    The service forgets the tokens that it has sent. So each part of the list is
-    written to disk, in the directory of the setting state, before the next part is
-    read.
-    Exit status: 0 success, also when no device is gone; 69 no connection; 74 the
-    disk is full or broken; 75 the list was cut short (the part that was received is
-    kept); 78 the service refuses the certificate.
+      The service forgets the tokens that it has sent. So each part of the list is
+      written to disk, in the directory of the setting state, before the next part is
+      read.
+      Exit status: 0 success, also when no device is gone; 69 no connection; 74 the
+      disk is full or broken; 75 the list was cut short (the part that was received is
+      kept); 78 the service refuses the certificate.
 
-    """
+      """, run)
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var config = Config()

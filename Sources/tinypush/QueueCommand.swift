@@ -5,34 +5,37 @@ import TinyPushAgent
 
 /// The command `tinypush queue`, which lists, prints, resends and removes files of the spool.
 enum QueueCommand {
-  static let usage: StaticString = """
-    Usage: tinypush queue [list] [OPTION]...
-           tinypush queue show|retry|drop NAME... [OPTION]...
-           tinypush queue retry|drop --all [OPTION]...
-    Lists and changes the files in the spool: those that wait to be sent, those that
-    wait for their time, and those that were refused. Works beside a running agent.
+  static let command = Command(
+    "queue", "list, show, drop or resend the files in the spool",
+    options: "waiting later failed all null json",
+    usage: """
+      Usage: tinypush queue [list] [OPTION]...
+             tinypush queue show|retry|drop NAME... [OPTION]...
+             tinypush queue retry|drop --all [OPTION]...
+      Lists and changes the files in the spool: those that wait to be sent, those that
+      wait for their time, and those that were refused. Works beside a running agent.
 
-      list                  print each file's name, age, size, number of
-                            notifications, and why it waits or was refused
-      show                  print the content of files, and why each was refused
-      retry                 send the refused notifications and tokens again that
-                            pass the check now; the rest stays in failed/
-      drop                  remove the files
-      --waiting             only files that wait for the gateway or the agent
-      --later               only files in later/, which wait for their time
-      --failed              only files in failed/, which were refused
-      --all                 all files, or all that the three options above select
-      --null                names on standard input end with NUL, not with a line
-                            end
-      --json                print a line of JSON for each file (not for show)
-    \t\
+        list                  print each file's name, age, size, number of
+                              notifications, and why it waits or was refused
+        show                  print the content of files, and why each was refused
+        retry                 send the refused notifications and tokens again that
+                              pass the check now; the rest stays in failed/
+        drop                  remove the files
+        --waiting             only files that wait for the gateway or the agent
+        --later               only files in later/, which wait for their time
+        --failed              only files in failed/, which were refused
+        --all                 all files, or all that the three options above select
+        --null                names on standard input end with NUL, not with a line
+                              end
+        --json                print a line of JSON for each file (not for show)
+      \t\
 
-    NAME is a name as list prints it; - reads names from standard input, one a line.
-    The age counts from when the file was last changed or moved, by the clock of the
-    file system. Exit status: 65 something cannot be sent again; 66 there is no such
-    file.
+      NAME is a name as list prints it; - reads names from standard input, one a line.
+      The age counts from when the file was last changed or moved, by the clock of the
+      file system. Exit status: 65 something cannot be sent again; 66 there is no such
+      file.
 
-    """
+      """, run)
 
   enum Action: Int {
     case list, show, retry, drop

@@ -5,29 +5,32 @@ import TinyPushAgent
 
 /// The command `tinypush recipient`, which lists and changes recipients files.
 enum RecipientCommand {
-  static let usage: StaticString = """
-    Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
-           tinypush recipient remove NAME TOKEN
-           tinypush recipient list [NAME...] [--json]
-    Lists and changes recipients files. A notification that names a recipients file
-    goes to all device tokens in the file. A running agent reads a changed file by
-    itself.
+  static let command = Command(
+    "recipient", "list or change the device tokens in recipients files",
+    options: "json language= comment=",
+    usage: """
+      Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
+             tinypush recipient remove NAME TOKEN
+             tinypush recipient list [NAME...] [--json]
+      Lists and changes recipients files. A notification that names a recipients file
+      goes to all device tokens in the file. A running agent reads a changed file by
+      itself.
 
-      add                   the app has registered the token: add it, or change its
-                            language or comment, and send to it again if it is
-                            suppressed
-      remove                remove a device token
-      list                  print the tokens in the named files, or in all files
-      --language TAG        the device's language, such as fr or fr-CA; empty: none
-      --comment TEXT        whose device it is, for people to read; empty: none
-      --json                print a line of JSON for each token
-    \t\
+        add                   the app has registered the token: add it, or change its
+                              language or comment, and send to it again if it is
+                              suppressed
+        remove                remove a device token
+        list                  print the tokens in the named files, or in all files
+        --language TAG        the device's language, such as fr or fr-CA; empty: none
+        --comment TEXT        whose device it is, for people to read; empty: none
+        --json                print a line of JSON for each token
+      \t\
 
-    TOKEN is hexadecimal digits in either case, two for each byte. add creates the
-    file if there is none. The file is on disk before the command ends. Its group,
-    its mode and all other lines stay as they are.
+      TOKEN is hexadecimal digits in either case, two for each byte. add creates the
+      file if there is none. The file is on disk before the command ends. Its group,
+      its mode and all other lines stay as they are.
 
-    """
+      """, run)
 
   private enum Action: Int {
     case list, add, remove

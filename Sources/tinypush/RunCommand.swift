@@ -5,22 +5,24 @@ import TinyPushAgent
 
 /// The command `tinypush run`, which delivers the notification files of the spool.
 enum RunCommand {
-  static let usage: StaticString = """
-    Usage: tinypush run [--once] [OPTION]...
-    Delivers the notification files of the spool until it is stopped.
+  static let command = Command(
+    "run", "deliver the notification files in the spool", options: "once",
+    usage: """
+      Usage: tinypush run [--once] [OPTION]...
+      Delivers the notification files of the spool until it is stopped.
 
-      --once                deliver the files that are there, confirm them with the
-                            gateway, and end. Exit status: 0 all were delivered; 65
-                            a notification was refused (failed/ has it and the
-                            reason); 75 try again later
-    \t\
+        --once                deliver the files that are there, confirm them with the
+                              gateway, and end. Exit status: 0 all were delivered; 65
+                              a notification was refused (failed/ has it and the
+                              reason); 75 try again later
+      \t\
 
-    SIGTERM stops it once the sent notifications are confirmed. Closing the terminal
-    that it runs in does the same. In a service without a terminal, SIGHUP makes it
-    read the configuration and scan the spool again; a configuration with a mistake
-    changes nothing.
+      SIGTERM stops it once the sent notifications are confirmed. Closing the terminal
+      that it runs in does the same. In a service without a terminal, SIGHUP makes it
+      read the configuration and scan the spool again; a configuration with a mistake
+      changes nothing.
 
-    """
+      """, run)
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var config = Config()

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 
@@ -6,10 +7,14 @@ import TinyPushAgent
 ///
 /// A board that only delivers needs no sandbox, so that the sandbox is a separate program.
 enum SandboxCommand {
+  static let command = Command(
+    "sandbox", "run a push service on this machine, to try and test with", options: "", usage: ""
+  ) { run($0.values) }
+
   /// Replaces this process by the sandbox with the same arguments; returns only on failure.
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
+  private static func run(
+    _ words: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> ExitStatus {
     let link: StaticString = "/proc/self/exe"
     let own = FixedBuffer<UInt8>(capacity: Int(PATH_MAX))
     var end = readlink(link.cString, own.room().baseAddress!, own.capacity)
@@ -24,12 +29,12 @@ enum SandboxCommand {
     name.append("-sandbox")
     let program = path.cString()
     let called = name.cString()
-    values[0] = UnsafeMutablePointer(mutating: called.pointer)
-    execv(program.pointer, values)
+    words[0] = UnsafeMutablePointer(mutating: called.pointer)
+    execv(program.pointer, words)
     return fail(program.span, clinux_errno())
   }
 
-  private static func fail(_ path: Span<UInt8>, _ error: Int32) -> Int32 {
+  private static func fail(_ path: Span<UInt8>, _ error: Int32) -> ExitStatus {
     var text = Text(capacity: 8192)
     text.append("tinypush sandbox: ", printable: path)
     text.append(": ", cString: clinux_error_text(error))
@@ -40,6 +45,6 @@ enum SandboxCommand {
     }
     text.append("\n")
     text.write(to: STDERR_FILENO)
-    return ExitStatus.unavailable.rawValue
+    return .unavailable
   }
 }

@@ -5,64 +5,66 @@ import TinyPushAgent
 
 /// The command `tinypush send`, which puts notifications into the spool.
 enum SendCommand {
-  static let usage: StaticString = """
-    Usage: tinypush send [TEXT] [OPTION]...
-       or: COMMAND | tinypush send - [OPTION]...
-    Writes a notification file into the spool and prints the file's name. The file
-    is on disk when the command ends. This needs no running agent and no keys, only
-    the right to write to the spool. With -, reads the text from standard input; or,
-    if that begins with {, notifications in the form of a notification file, and
-    queues either all or none.
+  static let command = Command(
+    "send", "put a notification into the spool", options: options,
+    usage: """
+      Usage: tinypush send [TEXT] [OPTION]...
+         or: COMMAND | tinypush send - [OPTION]...
+      Writes a notification file into the spool and prints the file's name. The file
+      is on disk when the command ends. This needs no running agent and no keys, only
+      the right to write to the spool. With -, reads the text from standard input; or,
+      if that begins with {, notifications in the form of a notification file, and
+      queues either all or none.
 
-    Recipients; without any of these, the recipients file "default":
-      --to NAME             a recipients file; repeatable
-      --token HEX           a device token, in hex digits or base64; repeatable
-    Content:
-      --title TEXT          the alert's title
-      --subtitle TEXT       the line below the title
-      --lang LANGUAGE=TEXT  the text for devices with this language; repeatable
-      --badge N             the number on the app's icon; 0 removes it
-      --sound NAME          the sound to play: default, or a file in the app
-      --category NAME       the set of actions to offer
-      --thread ID           the group of alerts that the device shows together
-      --level LEVEL         passive, active, time-sensitive or critical
-      --data KEY=VALUE      a text for the app, beside aps; KEY:=JSON for a value
-                            of another type; repeatable
-      --content-available   wake the app without showing anything
-      --payload FILE|-      the whole payload as JSON, instead of the options above
-      --no-trim             refuse a text that is too long, and do not shorten it
-      --trim                shorten the text of a payload that would be too large
-    Delivery:
-      --priority 10|5|1     10: at once; 5: when it saves the device's power; 1:
-                            without waking the device
-      --push-type TYPE      what kind of push: alert, background, voip ...
-      --topic TOPIC         the app's bundle ID, instead of the configured one
-      --id UUID             the ID of the notification at Apple's service
-      --ttl TIME            how long the notification is valid, in the spool and at
-                            the service; 0: the service does not store it
-      --expiration WHEN     the same as a date
-      --not-before WHEN     hold the notification in the spool until then
-      --collapse-id ID      replace a waiting notification that has this ID and the
-                            same recipients
-      --again-after TIME    skip devices that got the same content within TIME
-      --urgent              ignore the limits that the configuration sets
-      --registered WHEN     when the app last registered its tokens
-      --wait[=TIME]         wait for the outcome, for 60s if no time is given
-      --no-sync             do not wait for the disk
-      --quiet               do not print the name
-      --dry-run             print the notification, and queue nothing
-    \t\
+      Recipients; without any of these, the recipients file "default":
+        --to NAME             a recipients file; repeatable
+        --token HEX           a device token, in hex digits or base64; repeatable
+      Content:
+        --title TEXT          the alert's title
+        --subtitle TEXT       the line below the title
+        --lang LANGUAGE=TEXT  the text for devices with this language; repeatable
+        --badge N             the number on the app's icon; 0 removes it
+        --sound NAME          the sound to play: default, or a file in the app
+        --category NAME       the set of actions to offer
+        --thread ID           the group of alerts that the device shows together
+        --level LEVEL         passive, active, time-sensitive or critical
+        --data KEY=VALUE      a text for the app, beside aps; KEY:=JSON for a value
+                              of another type; repeatable
+        --content-available   wake the app without showing anything
+        --payload FILE|-      the whole payload as JSON, instead of the options above
+        --no-trim             refuse a text that is too long, and do not shorten it
+        --trim                shorten the text of a payload that would be too large
+      Delivery:
+        --priority 10|5|1     10: at once; 5: when it saves the device's power; 1:
+                              without waking the device
+        --push-type TYPE      what kind of push: alert, background, voip ...
+        --topic TOPIC         the app's bundle ID, instead of the configured one
+        --id UUID             the ID of the notification at Apple's service
+        --ttl TIME            how long the notification is valid, in the spool and at
+                              the service; 0: the service does not store it
+        --expiration WHEN     the same as a date
+        --not-before WHEN     hold the notification in the spool until then
+        --collapse-id ID      replace a waiting notification that has this ID and the
+                              same recipients
+        --again-after TIME    skip devices that got the same content within TIME
+        --urgent              ignore the limits that the configuration sets
+        --registered WHEN     when the app last registered its tokens
+        --wait[=TIME]         wait for the outcome, for 60s if no time is given
+        --no-sync             do not wait for the disk
+        --quiet               do not print the name
+        --dry-run             print the notification, and queue nothing
+      \t\
 
-    TIME is in seconds, or has a unit (90s, 10m, 2h, 1d). WHEN is UNIX seconds, a
-    time from now with a unit, or a date: 2026-12-24 or 2026-12-24T18:00 in local
-    time, 2026-12-24T18:00Z or 2026-12-24T18:00+01:00.
+      TIME is in seconds, or has a unit (90s, 10m, 2h, 1d). WHEN is UNIX seconds, a
+      time from now with a unit, or a date: 2026-12-24 or 2026-12-24T18:00 in local
+      time, 2026-12-24T18:00Z or 2026-12-24T18:00+01:00.
 
-    Exit status: 0 the notification is queued; 65 the agent would refuse it. With
-    --wait: 0 the service has accepted it for every recipient; 65 it was refused for
-    a recipient; 1 it was not sent to a recipient for another reason, which is
-    printed; 75 the outcome is not known in time.
+      Exit status: 0 the notification is queued; 65 the agent would refuse it. With
+      --wait: 0 the service has accepted it for every recipient; 65 it was refused for
+      a recipient; 1 it was not sent to a recipient for another reason, which is
+      printed; 75 the outcome is not known in time.
 
-    """
+      """, run)
 
   private enum Flag: Int {
     case to, token, lang, data

@@ -5,22 +5,24 @@ import TinyPushAgent
 
 /// The command `tinypush status`, which prints the agent's status page.
 enum StatusCommand {
-  static let usage: StaticString = """
-    Usage: tinypush status [--watch|--json|--prometheus] [OPTION]...
-    Prints whether the agent runs, its connection or why there is none, the outcomes
-    of the notifications since it started, how fast they are sent, and the last
-    problems. Reads a page that the agent keeps up to date, and does not wake the
-    agent.
+  static let command = Command(
+    "status", "show what the agent does and has done", options: "watch json prometheus",
+    usage: """
+      Usage: tinypush status [--watch|--json|--prometheus] [OPTION]...
+      Prints whether the agent runs, its connection or why there is none, the outcomes
+      of the notifications since it started, how fast they are sent, and the last
+      problems. Reads a page that the agent keeps up to date, and does not wake the
+      agent.
 
-      --watch               refresh once a second on a terminal, until q is pressed
-      --json                print a line of JSON
-      --prometheus          print metrics for a textfile collector of Prometheus
-    \t\
+        --watch               refresh once a second on a terminal, until q is pressed
+        --json                print a line of JSON
+        --prometheus          print metrics for a textfile collector of Prometheus
+      \t\
 
-    Exit status: 0 the agent is connected; 75 it is not connected; 69 it does not
-    run. With --watch and --prometheus: 0; the metrics show the same.
+      Exit status: 0 the agent is connected; 75 it is not connected; 69 it does not
+      run. With --watch and --prometheus: 0; the metrics show the same.
 
-    """
+      """, run)
 
   private enum Form: Int {
     case watch

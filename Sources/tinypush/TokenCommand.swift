@@ -5,33 +5,35 @@ import TinyPushAgent
 
 /// The command `tinypush token`, which lists and changes the suppression list.
 enum TokenCommand {
-  static let usage: StaticString = """
-    Usage: tinypush token list [--json] [--all]
-           tinypush token register TOKEN... [--at TIME]
-           tinypush token suppress TOKEN... [--at TIME]
-           tinypush token forget TOKEN...
-    Lists and changes the suppression list, the device tokens to which nothing is
-    sent. A token is in the list because the app is gone from the device, the push
-    service called the token invalid, or a user suppressed it. A running agent reads
-    the changed list by itself.
+  static let command = Command(
+    "token", "list or change the suppressed device tokens", options: "json all at=",
+    usage: """
+      Usage: tinypush token list [--json] [--all]
+             tinypush token register TOKEN... [--at TIME]
+             tinypush token suppress TOKEN... [--at TIME]
+             tinypush token forget TOKEN...
+      Lists and changes the suppression list, the device tokens to which nothing is
+      sent. A token is in the list because the app is gone from the device, the push
+      service called the token invalid, or a user suppressed it. A running agent reads
+      the changed list by itself.
 
-      list                  print each token, since when it is suppressed, and why
-      register              the app has registered the token: send to it again,
-                            unless the app was found gone at a later time
-      suppress              send nothing to the token until it is registered
-      forget                remove the token from the list
-      --at TIME             when it was registered or suppressed, if not now: UNIX
-                            seconds, or a date such as 2026-12-24T18:00
-      --all                 list also the tokens that are known to be registered
-      --json                print a line of JSON for each token
-    \t\
+        list                  print each token, since when it is suppressed, and why
+        register              the app has registered the token: send to it again,
+                              unless the app was found gone at a later time
+        suppress              send nothing to the token until it is registered
+        forget                remove the token from the list
+        --at TIME             when it was registered or suppressed, if not now: UNIX
+                              seconds, or a date such as 2026-12-24T18:00
+        --all                 list also the tokens that are known to be registered
+        --json                print a line of JSON for each token
+      \t\
 
-    TOKEN is hexadecimal digits in either case, two for each byte; - reads tokens
-    from standard input, one a line. The list has the SHA-256 of a token that has
-    not 64 digits, and all commands take it in place of the token.
-    Exit status: 65 a token to be registered stays suppressed.
+      TOKEN is hexadecimal digits in either case, two for each byte; - reads tokens
+      from standard input, one a line. The list has the SHA-256 of a token that has
+      not 64 digits, and all commands take it in place of the token.
+      Exit status: 65 a token to be registered stays suppressed.
 
-    """
+      """, run)
 
   private enum Action: Int {
     case list, register, suppress, forget

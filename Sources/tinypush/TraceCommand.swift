@@ -5,21 +5,23 @@ import TinyPushAgent
 
 /// The command `tinypush trace`, which finds a notification or token in log, spool and state.
 struct TraceCommand: ~Copyable {
-  static let usage: StaticString = """
-    Usage: tinypush trace NAME|TOKEN [OPTION]...
-    Searches the log, the spool and the suppression list for a notification, and
-    prints where it is or how it ended. NAME is the name that send printed, or that
-    a program gave its file; TOKEN is a device token, or its first 8 digits or more.
-    The log names each notification that was not delivered; with log = deliveries it
-    also names those that were delivered.
+  static let command = Command(
+    "trace", "show where a notification is, or how it ended", options: "log=",
+    usage: """
+      Usage: tinypush trace NAME|TOKEN [OPTION]...
+      Searches the log, the spool and the suppression list for a notification, and
+      prints where it is or how it ended. NAME is the name that send printed, or that
+      a program gave its file; TOKEN is a device token, or its first 8 digits or more.
+      The log names each notification that was not delivered; with log = deliveries it
+      also names those that were delivered.
 
-      --log FILE|-          the agent's log, - for standard input; otherwise the
-                            journal is read (journalctl --unit 'tinypush*')
-    \t\
+        --log FILE|-          the agent's log, - for standard input; otherwise the
+                              journal is read (journalctl --unit 'tinypush*')
+      \t\
 
-    Exit status: 0 something was found; 1 nothing was found.
+      Exit status: 0 something was found; 1 nothing was found.
 
-    """
+      """, run)
 
   /// The name, or the digits of the token in lower case.
   private var word = Text(capacity: 256)

@@ -82,8 +82,7 @@ import Testing
     ("settle = 5s\nformat = two\n", 2, "format must be 2, 1 or 0"),
     ("\u{1}\u{2}\u{3}\n", 1, "expected KEY = VALUE"), ("= 5s\n", 1, "expected KEY = VALUE"),
     ("on-trouble = x\n  y && z\n", 2, "expected KEY = VALUE"),
-    ("log = changes\nspool = /a\u{0}b\n", 2, "a control character is in this line"),
-    ("\u{0}\u{0}\u{0}", 1, "expected KEY = VALUE"),
+    ("log = changes\nspool = /a\u{1}b\n", 2, "a control character is in this line"),
     ("settle = 5s ; fine\nlimit-summary = \(long) ;-)\n", 2, "limit-summary must be at most"),
     ("key-password = \(String(repeating: "x", count: 1024))\n", 1, "key-password must be a text"),
     ("topic = \(long)\n", 1, "topic must be the bundle ID"),
@@ -143,10 +142,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "spol = /tmp", "spool = /spool # on the card", " spool = /spool", "spool /spool", "settle 5s",
-    "  log = changes",
-    "protocol = http",
-    "[spool]\nspool = /spool", "recipents = x", "-o:spool", "-o:ttl=5",
+    "spol = /tmp", "spool /spool", "settle 5s", "protocol = http", "recipents = x",
+    "status = /a\u{1}b", "-o:spool", "-o:=x", "-o:ttl=5",
   ])
   func `a mistake in a setting that send needs is an error`(line: String) throws {
     let box = try Box()

@@ -18,7 +18,8 @@ struct FuzzBoard {
     guard count > 3, let words = clinux_arguments(), let name = words[1],
       let property = property(CString.span(name)), let rounds = words[2].map({ atol($0) })
     else {
-      leave("usage: fuzzboard notification|wire|suppression|mqtt|http|numbers|config ROUNDS FILE...\n")
+      leave(
+        "usage: fuzzboard notification|wire|suppression|mqtt|http|numbers|config ROUNDS FILE...\n")
     }
     var random = Random()
     for index in 3..<count {

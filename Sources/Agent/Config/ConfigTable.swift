@@ -6,228 +6,221 @@ extension Config {
   public static let table = SettingsTable<Config>(
     of: "tinypush.conf(5)",
     [
-      .value(
+      Setting(
         "environment", "production|development|local", default: "production",
-        "Apple's service for published apps or for those of Xcode, or a sandbox here"
-      ) { config, value throws(Problem) in
-        // This word is from Apple's host names.
-        let isSandbox = value.equals("sandbox")
-        let number = try isSandbox ? 1 : Config.choice(value, "production|development|local")
-        config.environment = Environment(rawValue: UInt8(number))!
-      },
-      .choice(
+        "Apple's service for published apps or for Xcode's, or a sandbox here",
+        .value { config, value throws(Problem) in
+          // This word is from Apple's host names.
+          let isSandbox = value.equals("sandbox")
+          let number = try isSandbox ? 1 : Config.choice(value, "production|development|local")
+          config.environment = Environment(rawValue: UInt8(number))!
+        }),
+      Setting(
         "protocol", "http2|binary", default: "http2", for: .command,
-        "Apple's service, or gateways of Apple's older protocol"
-      ) { $0.courier.rules.service = $1 == 0 ? .http2 : .binary },
-      .value("gateway", "HOST:PORT", "the gateway, if not that of the environment") {
-        config, value throws(Problem) in
-        config.gateway = try Config.address(value)
-      },
-      .value(
+        "Apple's service, or gateways of Apple's older protocol",
+        .choice { $0.courier.rules.service = $1 == 0 ? .http2 : .binary }),
+      Setting(
+        "gateway", "HOST:PORT", "the gateway, if not that of the environment",
+        .value { config, value throws(Problem) in
+          config.gateway = try Config.address(value)
+        }),
+      Setting(
         "feedback", "HOST:PORT", only: .binary("the service answers at once when a device is gone"),
-        "the feedback service, if not that of the environment"
-      ) { config, value throws(Problem) in
-        config.feedback = try Config.address(value)
-      },
-      .value("certificate", "FILE", "the push certificate and its chain, in PEM") {
-        config, value throws(Problem) in
-        config.certificate = try config.credential(value)
-      },
-      .value("key", "FILE", "the key of the certificate, if in a file of its own") {
-        config, value throws(Problem) in
-        config.key = try config.credential(value)
-      },
-      .text("key-password", "TEXT", "the password of the key") { config, value throws(Problem) in
-        try config.keyPassword.set(value, file: config.file)
-      },
-      .value(
+        "the feedback service, if not that of the environment",
+        .value { config, value throws(Problem) in
+          config.feedback = try Config.address(value)
+        }),
+      Setting(
+        "certificate", "FILE", "the push certificate and its chain, in PEM",
+        .value { config, value throws(Problem) in
+          config.certificate = try config.credential(value)
+        }),
+      Setting(
+        "key", "FILE", "the key of the certificate, if in a file of its own",
+        .value { config, value throws(Problem) in
+          config.key = try config.credential(value)
+        }),
+      Setting(
+        "key-password", "TEXT", "the password of the key",
+        .text { config, value throws(Problem) in
+          try config.keyPassword.set(value, file: config.file)
+        }),
+      Setting(
         "signing-key", "FILE", only: .http2("a certificate is needed"),
-        "Apple's file AuthKey_XXXXXXXXXX.p8, instead of a certificate"
-      ) { config, value throws(Problem) in
-        config.signingKey = try config.credential(value)
-      },
-      .value(
+        "Apple's file AuthKey_XXXXXXXXXX.p8, instead of a certificate",
+        .value { config, value throws(Problem) in
+          config.signingKey = try config.credential(value)
+        }),
+      Setting(
         "key-id", "ID", only: .http2("a certificate is needed"),
-        "the ID of the signing key, from the name of its file"
-      ) { config, value throws(Problem) in
-        config.keyID = try Config.appleID(value)
-      },
-      .value(
+        "the ID of the signing key, from the name of its file",
+        .value { config, value throws(Problem) in
+          config.keyID = try Config.appleID(value)
+        }),
+      Setting(
         "team-id", "ID", only: .http2("a certificate is needed"),
-        "the ID of your team, from Apple's page Membership"
-      ) { config, value throws(Problem) in
-        config.teamID = try Config.appleID(value)
-      },
-      .value(
+        "the ID of your team, from Apple's page Membership",
+        .value { config, value throws(Problem) in
+          config.teamID = try Config.appleID(value)
+        }),
+      Setting(
         "topic", "ID", only: .http2("the certificate decides the topic"),
-        "the bundle ID of the app"
-      ) { config, value throws(Problem) in
-        config.topic = try Config.topic(value)
-      },
-      .text("proxy", "http://USER:PASSWORD@HOST:PORT", "an HTTP proxy for all connections") {
-        config, value throws(Problem) in
-        try config.setProxy(value)
-      },
-      .value(
+        "the bundle ID of the app",
+        .value { config, value throws(Problem) in
+          config.topic = try Config.topic(value)
+        }),
+      Setting(
+        "proxy", "http://USER:PASSWORD@HOST:PORT", "an HTTP proxy for all connections",
+        .text { config, value throws(Problem) in
+          try config.setProxy(value)
+        }),
+      Setting(
         "ca", "FILE", default: "/etc/ssl/certs/ca-certificates.crt",
-        "the authorities that the gateway's certificate is verified with"
-      ) { config, value throws(Problem) in
-        config.ca = try config.credential(value)
-      },
+        "the authorities that the gateway's certificate is verified with",
+        .value { config, value throws(Problem) in
+          config.ca = try config.credential(value)
+        }),
 
-      .value("spool", "DIR", default: "/var/spool/tinypush", for: .command, "the spool") {
-        config, value throws(Problem) in
-        config.spool = try Config.path(value)
-      },
-      .value(
+      Setting(
+        "spool", "DIR", default: "/var/spool/tinypush", for: .command, "the spool",
+        .path { $0.spool = $1 }),
+      Setting(
         "state", "DIR", default: "/var/lib/tinypush", for: .command,
-        "the suppression list and the provider token"
-      ) { config, value throws(Problem) in
-        config.state = try Config.path(value)
-      },
-      .value("status", "FILE", for: .command, "the status page; best on a tmpfs") {
-        config, value throws(Problem) in
-        config.status = try Config.path(value)
-      },
-      .value(
+        "the suppression list and the provider token",
+        .path { $0.state = $1 }),
+      Setting(
+        "status", "FILE", for: .command, "the status page; best on a tmpfs",
+        .path { $0.status = $1 }),
+      Setting(
         "recipients", "DIR", default: "/etc/tinypush/recipients", for: .command,
-        "the recipients files"
-      ) { config, value throws(Problem) in
-        config.recipients = try Config.path(value)
-      },
+        "the recipients files",
+        .path { $0.recipients = $1 }),
 
-      .value("ttl", "TIME", default: "1d", "the time to live of notifications that name none") {
-        config, value throws(Problem) in
-        config.courier.ttl = UInt32(try Config.lifetime(value).milliseconds / 1000)
-      },
-      .value(
+      Setting(
+        "ttl", "TIME", default: "1d", "the time to live of notifications that name none",
+        .value { config, value throws(Problem) in
+          config.courier.ttl = UInt32(try Config.lifetime(value).milliseconds / 1000)
+        }),
+      Setting(
         "default-language", "LANGUAGE", default: "en", for: .command,
-        "for devices without a known language"
-      ) { config, value throws(Problem) in
-        guard let language = LanguageTag(value) else {
-          throw .value("a language, such as en or fr-CA")
-        }
-        config.courier.rules.defaultLanguage = language
-      },
-      .value("failed-size", "SIZE", default: "16M", "how much failed/ keeps") {
-        config, value throws(Problem) in
-        config.failedLimits.bytes = Int64(
-          try Config.count(
-            Config.size(value), 65_536...1 << 40, "a size of 64K or more, such as 16M"))
-      },
-      .choice(
+        "for devices without a known language",
+        .value { config, value throws(Problem) in
+          guard let language = LanguageTag(value) else {
+            throw .value("a language, such as en or fr-CA")
+          }
+          config.courier.rules.defaultLanguage = language
+        }),
+      Setting(
+        "failed-size", "SIZE", default: "16M", "how much failed/ keeps",
+        .value { config, value throws(Problem) in
+          config.failedLimits.bytes = Int64(
+            try Config.count(
+              Config.size(value), 65_536...1 << 40, "a size of 64K or more, such as 16M"))
+        }),
+      Setting(
         "log", "changes|deliveries", default: "changes",
-        "whether the log has a line for each delivery"
-      ) { $0.courier.reportsSettlements = $1 == 1 },
+        "whether the log has a line for each delivery",
+        .choice { $0.courier.reportsSettlements = $1 == 1 }),
 
-      .value(
+      Setting(
         "limit", "COUNT/TIME", default: "off",
-        "how many alerts may go to each device, such as 20/10m"
-      ) { config, value throws(Problem) in
-        config.courier.limit = try Config.rateLimit(value)
-      },
-      .value("limit-all", "COUNT/TIME", default: "off", "how many alerts this machine may send") {
-        config, value throws(Problem) in
-        config.courier.limitAll = try Config.rateLimit(value)
-      },
-      .text(
-        "limit-summary", "TEXT", "the alert after those over a limit: 37 more alerts in 10 minutes"
-      ) { config, value throws(Problem) in
-        guard let words = SummaryWords(Config.unquoted(value)) else {
-          throw .value(
-            "at most 120 bytes of text, in which {count} stands for the number of alerts and {time} for the period"
-          )
-        }
-        config.courier.summaryWords = words
-      },
+        "how many alerts may go to each device, such as 20/10m",
+        .value { config, value throws(Problem) in
+          config.courier.limit = try Config.rateLimit(value)
+        }),
+      Setting(
+        "limit-all", "COUNT/TIME", default: "off", "how many alerts this machine may send",
+        .value { config, value throws(Problem) in
+          config.courier.limitAll = try Config.rateLimit(value)
+        }),
+      Setting(
+        "limit-summary", "TEXT", "the alert after those over a limit: 37 more alerts in 10 minutes",
+        .text { config, value throws(Problem) in
+          guard let words = SummaryWords(Config.unquoted(value)) else {
+            throw .value(
+              "at most 120 bytes of text, in which {count} stands for the number of alerts and {time} for the period"
+            )
+          }
+          config.courier.summaryWords = words
+        }),
 
-      .text("on-trouble", "COMMAND", "what /bin/sh runs when alerts fail, and when that is over") {
-        $0.onTrouble = CString($1)
-      },
-      .value(
+      Setting(
+        "on-trouble", "COMMAND", "what /bin/sh runs when alerts fail, and when that is over",
+        .text {
+          $0.onTrouble = CString($1)
+        }),
+      Setting(
         "trouble-after", "TIME", default: "10m",
-        "how long nothing is delivered before that is trouble"
-      ) { config, value throws(Problem) in
-        config.troubleAfter = try Config.duration(value, min: 1000, max: 604_800_000)
-      },
+        "how long nothing is delivered before that is trouble",
+        .time(min: 1000, max: 604_800_000) { $0.troubleAfter = $1 }),
 
-      .value(
-        "connect-timeout", "TIME", default: "10s", "the wait for an address, and for its handshake"
-      ) {
-        config, value throws(Problem) in
-        config.connectTimeout = try Config.duration(value, min: 1000, max: 600_000)
-      },
-      .value("payload-limit", "SIZE", for: .command, "the largest payload, if below the protocol's")
-      { config, value throws(Problem) in
-        config.courier.rules.payloadLimit = Int(
-          try Config.count(
-            Config.size(value), 16...4096,
-            "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"))
-      },
-      .choice(
+      Setting(
+        "connect-timeout", "TIME", default: "10s", "the wait for an address, and for its handshake",
+        .time(min: 1000, max: 600_000) { $0.connectTimeout = $1 }),
+      Setting(
+        "payload-limit", "SIZE", for: .command, "the largest payload, if below the protocol's",
+        .value { config, value throws(Problem) in
+          config.courier.rules.payloadLimit = Int(
+            try Config.count(
+              Config.size(value), 16...4096,
+              "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"))
+        }),
+      Setting(
         "uncertain", "resend|drop", default: "resend",
-        "what to do when nobody knows whether it arrived"
-      ) { $0.courier.uncertain = $1 == 0 ? .resend : .drop },
-      .value("window", "COUNT", default: "8192", "the most notifications, and files, in flight") {
-        config, value throws(Problem) in
-        config.courier.window = Int(
-          try Config.count(Config.number(value), 16...65_000, "a number from 16 to 65000"))
-      },
-      .value("rescan", "TIME", default: "15m", "how often the spool is scanned without a reason") {
-        config, value throws(Problem) in
-        config.courier.rescan = try Config.duration(value, min: 1000, max: 86_400_000)
-      },
+        "what to do when nobody knows whether it arrived",
+        .choice { $0.courier.uncertain = $1 == 0 ? .resend : .drop }),
+      Setting(
+        "window", "COUNT", default: "8192", "the most notifications, and files, in flight",
+        .value { config, value throws(Problem) in
+          config.courier.window = Int(
+            try Config.count(Config.number(value), 16...65_000, "a number from 16 to 65000"))
+        }),
+      Setting(
+        "rescan", "TIME", default: "15m", "how often the spool is scanned without a reason",
+        .time(min: 1000, max: 86_400_000) { $0.courier.rescan = $1 }),
 
-      .value(
+      Setting(
         "streams", "COUNT", default: "200",
         only: .http2("the service does not answer what it accepts"),
-        "the most notifications that wait for their answer"
-      ) { config, value throws(Problem) in
-        config.courier.streams = Int(
-          try Config.count(Config.number(value), 1...1000, "a number from 1 to 1000"))
-      },
-      .value(
+        "the most notifications that wait for their answer",
+        .value { config, value throws(Problem) in
+          config.courier.streams = Int(
+            try Config.count(Config.number(value), 1...1000, "a number from 1 to 1000"))
+        }),
+      Setting(
         "answer-timeout", "TIME", default: "30s",
-        only: .http2("the service does not answer what it accepts"), "how long they wait"
-      ) { config, value throws(Problem) in
-        config.courier.answerTimeout = try Config.duration(value, min: 100, max: 600_000)
-      },
-      .value(
+        only: .http2("the service does not answer what it accepts"), "how long they wait",
+        .time(min: 100, max: 600_000) { $0.courier.answerTimeout = $1 }),
+      Setting(
         "ping", "TIME", default: "1h", only: .http2("the service does not answer what it accepts"),
-        "after how long a silence the connection is tested"
-      ) { config, value throws(Problem) in
-        config.courier.ping = try Config.duration(value, min: 1000, max: 86_400_000)
-      },
-      .choice(
+        "after how long a silence the connection is tested",
+        .time(min: 1000, max: 86_400_000) { $0.courier.ping = $1 }),
+      Setting(
         "repeats", "replace|show", default: "replace",
         only: .http2("no notification replaces another on a device"),
-        "what the device does with a notification that arrives twice"
-      ) { $0.courier.repeats = $1 == 0 ? .replace : .show },
+        "what the device does with a notification that arrives twice",
+        .choice { $0.courier.repeats = $1 == 0 ? .replace : .show }),
 
-      .value(
+      Setting(
         "settle", "TIME", default: "10s", only: .binary("the service answers each notification"),
-        "how long without an error response counts as a delivery"
-      ) { config, value throws(Problem) in
-        config.binary.settle = try Config.duration(value, min: 100, max: 3_600_000)
-      },
-      .choice(
+        "how long without an error response counts as a delivery",
+        .time(min: 100, max: 3_600_000) { $0.binary.settle = $1 }),
+      Setting(
         "confirm", "drain|barrier|settle", default: "drain",
         only: .binary("the service answers each notification"),
-        "when barriers prove what arrived: at the end, after bursts too, or never"
-      ) { $0.binary.confirm = BinaryLink.Confirm(rawValue: UInt8($1))! },
-      .choice(
+        "when barriers prove what arrived: at the end, after bursts too, or never",
+        .choice { $0.binary.confirm = BinaryLink.Confirm(rawValue: UInt8($1))! }),
+      Setting(
         "format", "2|1|0", default: "2", for: .command,
-        only: .binary("there are no frames of several formats"), "the command of the frames"
-      ) {
-        $0.binary.format = FrameFormat(rawValue: UInt8(2 - $1))!
-        $0.courier.rules.isOfOldFrames = $1 > 0
-      },
-      .value(
+        only: .binary("there are no frames of several formats"), "the command of the frames",
+        .choice {
+          $0.binary.format = FrameFormat(rawValue: UInt8(2 - $1))!
+          $0.courier.rules.isOfOldFrames = $1 > 0
+        }),
+      Setting(
         "feedback-timeout", "TIME", default: "60s",
         only: .binary("the service answers at once when a device is gone"),
-        "how long the feedback service may be silent"
-      ) { config, value throws(Problem) in
-        config.feedbackTimeout = try Config.duration(value, min: 100, max: 3_600_000)
-      },
+        "how long the feedback service may be silent",
+        .time(min: 100, max: 3_600_000) { $0.feedbackTimeout = $1 }),
     ])
 }

@@ -2,18 +2,33 @@ import TinyPush
 
 /// A setting of a configuration file: its name, its values, and where they go.
 public struct Setting<Settings: ~Copyable>: Sendable {
+  /// The kinds of values, each with where a value goes.
+  public enum Kind: Sendable {
+    /// One of the words between the bars of ``values``, by its number.
+    case choice(@Sendable (inout Settings, Int) -> Void)
+    /// A path.
+    case path(@Sendable (inout Settings, consuming CString) -> Void)
+    /// A time from `min` to `max` milliseconds.
+    case time(min: UInt64 = 0, max: UInt64, @Sendable (inout Settings, Duration) -> Void)
+    /// Another value, behind which a comment may stand.
+    case value(Reading)
+    /// A text, which goes to the end of the line and may contain `#` and `;`.
+    case text(Reading)
+  }
+
   /// Reads a value into the settings.
   public typealias Reading =
     @Sendable (inout Settings, Span<UInt8>) throws(Config.Problem) -> Void
 
-  private enum Kind: Sendable {
-    case choice(@Sendable (inout Settings, Int) -> Void)
-    case value(Reading)
-    case text(Reading)
+  /// The only protocol that a setting is for, and why the other protocol has no use for it.
+  public enum Only: Sendable {
+    case http2(StaticString)
+    case binary(StaticString)
   }
 
+  /// The key in the file.
   public let name: StaticString
-  /// The kind of the values, or all values with `|` between them.
+  /// What the value is, or all values with `|` between them.
   public let values: StaticString
   /// The value if none is given; empty: none, or one that depends on others.
   public let standard: StaticString
@@ -25,42 +40,18 @@ public struct Setting<Settings: ~Copyable>: Sendable {
   let only: Only?
   private let kind: Kind
 
-  /// The only protocol that a setting is for, and why the other protocol has no use for it.
-  public enum Only: Sendable {
-    case http2(StaticString)
-    case binary(StaticString)
-  }
-
-  /// Makes a setting with one of the values that `values` lists; `put` gets its number.
-  public static func choice(
+  /// Makes a setting.
+  public init(
     _ name: StaticString, _ values: StaticString, default standard: StaticString = "",
-    for reader: Config.Reader = .agent, only: Only? = nil, _ help: StaticString,
-    _ put: @escaping @Sendable (inout Settings, Int) -> Void
-  ) -> Setting {
-    Setting(
-      name: name, values: values, standard: standard, help: help, reader: reader, only: only,
-      kind: .choice(put))
-  }
-
-  /// Makes a setting whose value may have a comment behind it.
-  public static func value(
-    _ name: StaticString, _ values: StaticString, default standard: StaticString = "",
-    for reader: Config.Reader = .agent, only: Only? = nil, _ help: StaticString,
-    _ put: @escaping Reading
-  ) -> Setting {
-    Setting(
-      name: name, values: values, standard: standard, help: help, reader: reader, only: only,
-      kind: .value(put))
-  }
-
-  /// Makes a setting whose value goes to the end of the line, and may contain `#` and `;`.
-  public static func text(
-    _ name: StaticString, _ values: StaticString, default standard: StaticString = "",
-    _ help: StaticString, _ put: @escaping Reading
-  ) -> Setting {
-    Setting(
-      name: name, values: values, standard: standard, help: help, reader: .agent, only: nil,
-      kind: .text(put))
+    for reader: Config.Reader = .agent, only: Only? = nil, _ help: StaticString, _ kind: Kind
+  ) {
+    self.name = name
+    self.values = values
+    self.standard = standard
+    self.help = help
+    self.reader = reader
+    self.only = only
+    self.kind = kind
   }
 
   /// Whether a comment may follow the value.
@@ -73,6 +64,9 @@ public struct Setting<Settings: ~Copyable>: Sendable {
   func read(_ value: Span<UInt8>, into settings: inout Settings) throws(Config.Problem) {
     switch kind {
     case .choice(let put): put(&settings, try Config.choice(value, values))
+    case .path(let put): put(&settings, try Config.path(value))
+    case .time(let min, let max, let put):
+      put(&settings, try Config.duration(value, min: min, max: max))
     case .value(let put), .text(let put): try put(&settings, value)
     }
   }
@@ -80,10 +74,12 @@ public struct Setting<Settings: ~Copyable>: Sendable {
 
 /// The settings of a configuration file.
 public struct SettingsTable<Settings: ~Copyable>: Sendable {
+  /// The settings, in the order of the manual page.
   public let rows: [Setting<Settings>]
   /// The manual page that explains the settings.
   public let page: StaticString
 
+  /// Makes the table of the file that a manual page describes.
   public init(of page: StaticString, _ rows: [Setting<Settings>]) {
     self.page = page
     self.rows = rows
@@ -97,15 +93,8 @@ public struct SettingsTable<Settings: ~Copyable>: Sendable {
   }
 
   /// Returns the number of the setting whose name is most similar to a misspelled one.
-  @inline(never)
   func nearest(to name: Span<UInt8>) -> Int? {
-    var best: Int?
-    var bestDistance = Nearest.distanceMax(name) + 1
-    for index in rows.indices {
-      let distance = Nearest.distance(name, rows[index].name.span)
-      if distance < bestDistance { (best, bestDistance) = (index, distance) }
-    }
-    return best
+    Nearest.index(to: name, among: rows.count) { rows[$0].name }
   }
 
   /// Sets each setting to its default.

@@ -52,17 +52,17 @@ let package = Package(
     .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(name: "TinyPushBinary", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
-      name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"], path: "Sources/HTTP2",
+      name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"],
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushAgent",
       dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CMbed", "CLinux"],
-      path: "Sources/Agent", swiftSettings: lifetimes),
-    .target(
-      name: "TinyPushMQTT", dependencies: ["TinyPush"], path: "Sources/MQTT",
       swiftSettings: lifetimes),
     .target(
-      name: "TinyPushWebhooks", dependencies: ["TinyPush"], path: "Sources/Webhooks",
+      name: "TinyPushMQTT", dependencies: ["TinyPush"],
+      swiftSettings: lifetimes),
+    .target(
+      name: "TinyPushWebhooks", dependencies: ["TinyPush"],
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",

@@ -143,35 +143,3 @@ void cmbed_rights_read(cmbed_rights *rights, const mbedtls_x509_crt *certificate
   if (has_extension(certificate, OID(OID_PRODUCTION))) rights->kind |= CMBED_PEER_PRODUCTION;
   if (has_extension(certificate, OID(CMBED_OID_APPLE_SANDBOX))) rights->kind |= CMBED_PEER_SANDBOX;
 }
-
-/* Returns whether a later certificate in the file signed this one. */
-static int is_issued_there(mbedtls_x509_crt *certificate) {
-  uint32_t flags = 0;
-  mbedtls_x509_crt_verify(certificate, certificate->next, NULL, NULL, &flags, NULL, NULL);
-  return (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) == 0;
-}
-
-int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, const char *key, const char *key_password,
-                           char text[CMBED_TEXT_MAX]) {
-  text[0] = '\0';
-  memset(certificate, 0, sizeof *certificate);
-  cmbed_identity identity;
-  cmbed_identity_init(&identity);
-  mbedtls_x509_crt *first = &identity.chain;
-  int result = key == NULL ? cmbed_chain_read(first, path, text)
-                           : cmbed_identity_read(&identity, path, key, key_password, text);
-  if (result == CMBED_OK) {
-    certificate->not_before = cmbed_seconds(&first->valid_from);
-    certificate->not_after = cmbed_seconds(&first->valid_to);
-    cmbed_rights_read(&certificate->rights, first);
-    snprintf(certificate->key, sizeof certificate->key, "%s, %u bits", mbedtls_pk_get_name(&first->pk),
-             (unsigned)mbedtls_pk_get_bitlen(&first->pk));
-    int index = 0;
-    for (mbedtls_x509_crt *each = first; each != NULL; each = each->next, index++) {
-      cmbed_chain_note(&certificate->chain, index, each);
-      if (certificate->broken == 0 && each->next != NULL && !is_issued_there(each)) certificate->broken = index + 1;
-    }
-  }
-  cmbed_identity_clear(&identity);
-  return result;
-}

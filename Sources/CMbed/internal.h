@@ -185,13 +185,18 @@ int cmbed_explain(cmbed_session *session, int error);
 /* Sets the session's text and result, and returns `code`. */
 int cmbed_fail(cmbed_session *session, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* --- client.c, server.c --------------------------------------------------------------------- */
+/* --- resumption.c --------------------------------------------------------------------------- */
 
 /* The seconds for which a session can be resumed before the peer must be verified again. */
 #define CMBED_RESUME_MAX (24 * 60 * 60)
 
+/* Offers the session of the connection before, if there is one, for resumption. */
+void cmbed_resumption_offer(cmbed_session *session);
+
 /* Keeps the session so that the next connection can resume it. */
 void cmbed_resumption_keep(cmbed_session *session);
+
+/* --- server.c ------------------------------------------------------------------------------- */
 
 struct cmbed_server {
   cmbed_authorities authorities;

@@ -54,7 +54,7 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
   /// The buffer may be changed elsewhere while the span is in use. The span must not outlive the
   /// buffer.
   @_lifetime(immortal)
-  public func looseSpan(_ range: Range<Int>) -> Span<Element> {
+  public func unsafeSpan(_ range: Range<Int>) -> Span<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= capacity)
     let span = Span(_unsafeStart: UnsafePointer(base + range.lowerBound), count: range.count)
     return _overrideLifetime(span, copying: ())

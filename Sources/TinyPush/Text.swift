@@ -26,8 +26,8 @@ public struct Text: ~Copyable {
   }
 
   /// The bytes of the text, without borrowing it; valid until the text changes.
-  package var looseBytes: Span<UInt8> {
-    @_lifetime(immortal) get { buffer.looseSpan(0..<count) }
+  package var unsafeBytes: Span<UInt8> {
+    @_lifetime(immortal) get { buffer.unsafeSpan(0..<count) }
   }
 
   /// All memory of the buffer.

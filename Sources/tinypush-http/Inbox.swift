@@ -224,7 +224,7 @@ struct Inbox: ~Copyable {
     _ request: Request, _ list: borrowing Text, _ options: borrowing MessageOptions
   ) -> Bool {
     if list.count == 0, options.draft.hasTokens { return true }
-    let name = list.count > 0 ? list.looseBytes : Notification.defaultList.span
+    let name = list.count > 0 ? list.unsafeBytes : Notification.defaultList.span
     if RecipientsFile.mayExist(name, in: recipients.span) { return true }
     refuse(
       request, 404, "list-missing",
@@ -334,7 +334,7 @@ struct Inbox: ~Copyable {
   /// Checks the composed lines, and writes them into the spool.
   private mutating func takeLines(_ request: Request, _ status: UInt32 = 202) {
     guard !lines.isCut else { return refuseSize(request) }
-    let text = lines.looseBytes
+    let text = lines.unsafeBytes
     guard let count = check(text, request, hasLines: false) else { return }
     write(text, count, request, status)
   }

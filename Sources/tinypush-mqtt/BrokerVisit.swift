@@ -57,7 +57,7 @@ struct BrokerVisit: ~Copyable {
     isOtherVersion = false
     guard connection.connect(epoll: epoll, config: tls) else {
       problem.append("cannot connect to the broker ", cString: broker.pointer, ": ")
-      problem.append(bytes: connection.problem.looseBytes)
+      problem.append(bytes: connection.problem.unsafeBytes)
       return false
     }
     session.connect(login, version, at: Clock.now())
@@ -95,7 +95,7 @@ struct BrokerVisit: ~Copyable {
       }
       guard result == CMBED_WANT_READ else {
         problem.append("the broker closed the connection: ")
-        return problem.append(bytes: connection.problem.looseBytes)
+        return problem.append(bytes: connection.problem.unsafeBytes)
       }
       var event = epoll_event()
       let wait = Clock.now().until(end).milliseconds

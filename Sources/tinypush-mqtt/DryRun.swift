@@ -121,7 +121,7 @@ struct DryRun: ~Copyable {
   /// Lets the agent's check look at the notification.
   private mutating func check() {
     var reader = NotificationReader()
-    _ = reader.next(in: notification.looseBytes, isWhole: true, agent, &findings)
+    _ = reader.next(in: notification.unsafeBytes, isWhole: true, agent, &findings)
   }
 
   // MARK: - Output
@@ -163,7 +163,7 @@ struct DryRun: ~Copyable {
     if notification.count > 0 {
       output.append("  ")
       let end = lineEnd
-      output.append(printable: notification.looseBytes.extracting(0..<end))
+      output.append(printable: notification.unsafeBytes.extracting(0..<end))
       output.append("\n")
     }
     for index in 0..<findings.count {
@@ -199,10 +199,10 @@ struct DryRun: ~Copyable {
       output.member("state", word: isRefused ? "refused" : "sent")
       output.member("rule", string: config.rules.filter(rule))
       output.member("rule_line", number: config.rules.line(of: rule))
-      output.member("notification", compacting: notification.looseBytes.extracting(0..<end))
+      output.member("notification", compacting: notification.unsafeBytes.extracting(0..<end))
     case .message(.notification):
       output.member("state", word: isRefused ? "refused" : "sent")
-      output.member("notification", compacting: notification.looseBytes.extracting(0..<end))
+      output.member("notification", compacting: notification.unsafeBytes.extracting(0..<end))
     case .malformed, .message(.tooLarge): output.member("state", word: "refused")
     }
     output.key("findings")

@@ -56,7 +56,7 @@ struct LineReader: ~Copyable {
   private mutating func found(_ place: Int) -> Span<UInt8> {
     line += 1
     let last = place > start && buffer[place - 1] == .carriageReturn ? place - 1 : place
-    return buffer.looseSpan(start..<last)
+    return buffer.unsafeSpan(start..<last)
   }
 
   private mutating func read() {

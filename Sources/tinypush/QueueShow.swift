@@ -56,7 +56,7 @@ struct QueueShow: ~Copyable {
         return
       }
       offset += Int64(count)
-      let bytes = input.looseSpan(0..<kept + count)
+      let bytes = input.unsafeSpan(0..<kept + count)
       let taken = append(bytes, isWhole: count == 0)
       if taken > 0 { last = bytes[taken - 1] }
       kept = bytes.count - taken

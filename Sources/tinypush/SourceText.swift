@@ -60,7 +60,7 @@ struct SourceText: ~Copyable {
   deinit { close(descriptor) }
 
   var text: Span<UInt8> {
-    @_lifetime(immortal) get { input.looseSpan(0..<count) }
+    @_lifetime(immortal) get { input.unsafeSpan(0..<count) }
   }
 
   /// Reads more of the file, and returns the new index of the byte that was at `from`.
@@ -135,7 +135,7 @@ struct SourceText: ~Copyable {
 
   /// The bytes of the last read.
   var fresh: Span<UInt8> {
-    @_lifetime(immortal) get { input.looseSpan(count - freshCount..<count) }
+    @_lifetime(immortal) get { input.unsafeSpan(count - freshCount..<count) }
   }
 
   /// The column of the place, in characters from 1.

@@ -11,10 +11,10 @@ extension StatusScreen {
       var rest = Text(capacity: 2048)
       for _ in 0..<indent { rest.append(" ") }
       rest.append(bytes: line.bytes.extracting(place..<line.count))
-      write(line.looseBytes.extracting(0..<place), to: &text)
+      write(line.unsafeBytes.extracting(0..<place), to: &text)
       swap(&line, &rest)
     }
-    write(line.looseBytes, to: &text)
+    write(line.unsafeBytes, to: &text)
     line.clear()
   }
 

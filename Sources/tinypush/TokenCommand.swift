@@ -129,7 +129,7 @@ enum TokenCommand {
       throw arguments.fail(error, message)
     }
     var changes = SuppressionMerge(store)
-    changes.areOfNow = time == nil
+    changes.areMadeNow = time == nil
     clinux_ignore_broken_pipes()
     var wanted: UInt64 = 0
     var index = 1

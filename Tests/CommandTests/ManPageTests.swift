@@ -118,7 +118,7 @@ import Testing
         files: ["List", "Retry", "Drop"].map { "tinypush/Queue\($0).swift" }),
       Output(
         page: "tinypush-check.1", sections: ["JSON"],
-        files: ["tinypush/CheckReport.swift", "Agent/Checkup/CheckupReport.swift"]),
+        files: ["tinypush/CheckReport.swift", "TinyPushAgent/Checkup/CheckupReport.swift"]),
       Output(
         page: "tinypush-token.1", sections: ["JSON"], files: ["tinypush/TokenLines.swift"]),
       Output(
@@ -167,7 +167,7 @@ import Testing
   }
 
   @Test func `each item of the set-up check is documented`() throws {
-    let text = try sources("Agent/Checkup")
+    let text = try sources("TinyPushAgent/Checkup")
     let items = all(#/\.report\(\s*"([a-z-]+)"/#, in: text)
     let steps = all(#/begin\([^)]*?"([a-z-]+)"/#, in: text).union(["certificate", "signing-key"])
     #expect(items.count > 20 && steps.count == 9)
@@ -180,7 +180,7 @@ import Testing
   // MARK: - Exit statuses and environment
 
   @Test func `each exit status is documented, and each page has those of its command`() throws {
-    let statuses = try all(#/case \w+ = (\d+)/#, in: source("Agent/System/ExitStatus.swift"))
+    let statuses = try all(#/case \w+ = (\d+)/#, in: source("TinyPushAgent/System/ExitStatus.swift"))
     func documented(_ page: String) throws -> Set<String> {
       all(#/(?m)^\.It (\d+)$/#, in: try ManPage(page).section("EXIT STATUS"))
     }
@@ -195,7 +195,7 @@ import Testing
   }
 
   @Test func `each environment variable is documented`() throws {
-    let text = try ["Agent", "CommandArguments", "CLinux", "tinypush"].map(sources).joined()
+    let text = try ["TinyPushAgent", "CommandArguments", "CLinux", "tinypush"].map(sources).joined()
     let names = all(#/getenv\(\(?"([A-Z_]+)"/#, in: text)
       .union(all(#/Self\.value\("([A-Z_]+)"\)/#, in: text))
     #expect(names.contains("TERM") && names.contains("NOTIFY_SOCKET"))

@@ -93,7 +93,7 @@ import Testing
   /// Returns the keys of a rule from the source file that lists them.
   static func ruleKeys() throws -> Set<String> {
     let source = try String(
-      contentsOfFile: "\(Build.package)/Sources/MQTT/RuleKey.swift", encoding: .utf8)
+      contentsOfFile: "\(Build.package)/Sources/TinyPushMQTT/RuleKey.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }

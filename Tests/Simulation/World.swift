@@ -221,14 +221,14 @@ final class World {
 
   private func account() {
     if http2 != nil {
-      courier.hear(&http2!)
+      courier.takeResults(&http2!)
       return ledger.observeScattered(courier.counters)
     }
     guard scattered == nil else {
-      courier.hear(&scattered!)
+      courier.takeResults(&scattered!)
       return ledger.observeScattered(courier.counters)
     }
-    courier.hear(&link)
+    courier.takeResults(&link)
     ledger.observe(courier.counters, on: connection)
   }
 

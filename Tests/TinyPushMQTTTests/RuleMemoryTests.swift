@@ -36,7 +36,7 @@ private final class Ringing {
 
   func hears(_ topic: String, _ payload: String = "x", at seconds: UInt64) -> Bool {
     let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
-    return rules.hear(topic: topic.span, payload: payload.span, at: instant(seconds))
+    return rules.note(topic: topic.span, payload: payload.span, at: instant(seconds))
   }
 
   /// The alerts for silence at an instant.

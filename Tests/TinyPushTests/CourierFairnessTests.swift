@@ -173,7 +173,7 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
   world.put("alert", 1)
   world.run(.seconds(60))
   let place = world.accepted.firstIndex(of: 1)!
-  #expect(place - before <= inFlight + Reader.turnMax)
+  #expect(place - before <= inFlight + FileReader.turnMax)
   #expect(world.accepted.count == 5001)
 }
 

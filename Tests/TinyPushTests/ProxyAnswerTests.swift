@@ -80,12 +80,12 @@ func `an endless answer is read up to 8 KB`(start: String, filler: String) {
   }
   var tunnel = ProxyTunnel()
   for byte in ok + "Via: x\r\n\r" {
-    let progress = tunnel.hear(ends[0]).progress
+    let progress = tunnel.readAnswer(ends[0]).progress
     #expect(progress == .waiting)
     send(String(byte))
   }
   send("\n\u{16}\u{3}\u{1}")
-  let progress = tunnel.hear(ends[0]).progress
+  let progress = tunnel.readAnswer(ends[0]).progress
   #expect(progress == .open)
   var rest: [UInt8] = [0, 0, 0, 0]
   #expect(recv(ends[0], &rest, 4, 0) == 3)

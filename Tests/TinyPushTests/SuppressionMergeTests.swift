@@ -72,10 +72,10 @@ private final class Store {
   /// Merges changes into the list, and returns the reported outcomes, or nil on failure.
   func merge(
     _ changes: [SuppressionRecord], forget: [Int] = [],
-    isWhole: Bool = false, areOfNow: Bool = false
+    isWhole: Bool = false, areMadeNow: Bool = false
   ) -> [Told]? {
     var merge = SuppressionMerge(directory)
-    merge.areOfNow = areOfNow
+    merge.areMadeNow = areMadeNow
     for change in changes { merge.add(change) }
     for number in forget { merge.forget(token(number)) }
     var told: [Told] = []
@@ -219,7 +219,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     let changes = [
       record(1, 1000, .registered), record(2, 1000, .byHand), record(3, 1000, .registered),
     ]
-    let told = store.merge(changes, areOfNow: true)
+    let told = store.merge(changes, areMadeNow: true)
     #expect(told?.map(\.outcome) == [.returned, .known, .known])
     #expect(told?.map(\.time) == [1030, 1031, 1060])
   }

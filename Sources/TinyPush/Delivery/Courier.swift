@@ -47,7 +47,7 @@ public struct Courier: ~Copyable {
   var target = PathName()
 
   // Reading, and its results.
-  var reader = Reader()
+  var reader = FileReader()
   var outbox: Outbox
   var recorder = Recorder()
   var suppression = Suppression()
@@ -95,7 +95,7 @@ public struct Courier: ~Copyable {
     waiting.start(at: time.now, rescan: settings.rescan)
     takeOutcomes(&link)
     if let step = link.advance(to: time, isStopping: isStopping) { return step }
-    hear(&link)
+    takeResults(&link)
     if let step = settlement(isPatient: true) { return step }
     if limits.areSet, let step = summaryStep() { return step }
     if let step = intake(&link) { return step }
@@ -119,7 +119,7 @@ public struct Courier: ~Copyable {
   public func stepTarget() -> Span<UInt8> { target.bytes() }
 
   /// Takes the link's traffic counts and outcomes.
-  public mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
+  public mutating func takeResults<L: Link & ~Copyable>(_ link: inout L) {
     counters.add(link.takeTraffic())
     takeOutcomes(&link)
   }

@@ -253,7 +253,7 @@ extension Courier {
   private mutating func readOn<L: Link & ~Copyable>(_ link: inout L) -> Progression {
     let file = reader.file!
     guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
-    guard isFirstPart || reader.turn < Reader.turnMax || !isOthersTurn else { return .stop }
+    guard isFirstPart || reader.turn < FileReader.turnMax || !isOthersTurn else { return .stop }
     guard isFirstPart || mayReadOn(link) else { return .stop }
     let share = isFirstPart ? Outbox.Share.small : .large
     switch reader.next(settings.rules) {
@@ -315,7 +315,7 @@ extension Courier {
     reader.cursor.text = text
     reader.cursor.recipient = 0
     reader.cursor.list = 0
-    reader.cursor.listPlace = Roster.Place()
+    reader.cursor.listPlace = RecipientsReader.Place()
     let notification = notification.moved(by: -object.lowerBound)
     reader.notification = notification
     reader.notificationEnd = 0
@@ -436,7 +436,7 @@ extension Courier {
   @_optimize(speed)
   mutating func endRecipients() {
     reader.cursor.waitsSince = nil
-    reader.rosterText = Outbox.none
+    reader.recipientsText = Outbox.none
     outbox.endReading(reader.cursor.text)
     reader.cursor.text = Outbox.none
     reader.notification = nil
@@ -455,7 +455,7 @@ extension Courier {
       return .stop
     }
     let isReadAtOnce = isFirstPart && reader.cursor.recipient < UInt32(notification.tokens)
-    if reader.turn >= Reader.turnMax, !isReadAtOnce,
+    if reader.turn >= FileReader.turnMax, !isReadAtOnce,
       isOthersTurn || !mayReadOn(link)
     {
       return .stop

@@ -6,30 +6,30 @@ extension Courier {
     _ notification: Notification, _ text: UInt16, of file: FileNumber, _ link: inout L
   ) -> Progression {
     while reader.cursor.list < UInt32(notification.lists) {
-      if reader.rosterText != text || reader.rosterList != reader.cursor.list {
+      if reader.recipientsText != text || reader.recipientsList != reader.cursor.list {
         beginList(notification, text)
       }
-      switch reader.roster.next(for: settings.rules.service) {
+      switch reader.recipientsReader.next(for: settings.rules.service) {
       case .more:
-        name.set { reader.roster.appendName(to: &$0) }
+        name.set { reader.recipientsReader.appendName(to: &$0) }
         return .wants(.readRecipients)
       case .recipient(let recipient):
         if let progression = add(notification, text, recipient, &link) { return progression }
-        reader.roster.pass()
+        reader.recipientsReader.pass()
         if recorder.pending != nil { return .goOn }
       case .wrong(.unreadable(.busy)) where !isLeaseTooOld:
         reader.cursor.leasedSince = reader.cursor.leasedSince ?? time.now
         wait(until: time.now + Self.waitForRest)
-        reader.roster.forget()
-        reader.rosterText = Outbox.none
+        reader.recipientsReader.forget()
+        reader.recipientsText = Outbox.none
         return .goOn
       case .wrong(let problem):
         record(problem, notification, text, of: file)
-        reader.roster.pass()
+        reader.recipientsReader.pass()
         return .goOn
       case .end:
         reader.cursor.list += 1
-        reader.cursor.listPlace = Roster.Place()
+        reader.cursor.listPlace = RecipientsReader.Place()
       }
     }
     endRecipients()
@@ -45,40 +45,40 @@ extension Courier {
 
   /// Begins to read the notification's present recipients file, or goes on in it.
   mutating func beginList(_ notification: Notification, _ text: UInt16) {
-    let isFresh = reader.rosterFile == reader.file
-    reader.rosterFile = reader.file
-    reader.rosterText = text
-    reader.rosterList = reader.cursor.list
+    let isFresh = reader.recipientsFile == reader.file
+    reader.recipientsFile = reader.file
+    reader.recipientsText = text
+    reader.recipientsList = reader.cursor.list
     guard !notification.isForDefault else {
-      return reader.roster.begin(
+      return reader.recipientsReader.begin(
         Notification.defaultList.span, at: reader.cursor.listPlace, isFresh: isFresh)
     }
     var name = notification.firstList
     for _ in 0..<reader.cursor.list {
       name = notification.nextString(after: name.upperBound, in: outbox.text(text))
     }
-    reader.roster.begin(
+    reader.recipientsReader.begin(
       outbox.text(text).extracting(name), at: reader.cursor.listPlace, isFresh: isFresh)
   }
 
   // MARK: - Results of steps
 
   /// Where in the recipients file to read from.
-  public var recipientsOffset: Int64 { reader.roster.readOffset }
+  public var recipientsOffset: Int64 { reader.recipientsReader.readOffset }
 
   /// Where to put the bytes read.
-  public var recipientsRoom: UnsafeMutableBufferPointer<UInt8> { reader.roster.room }
+  public var recipientsRoom: UnsafeMutableBufferPointer<UInt8> { reader.recipientsReader.room }
 
   /// Handles the result of reading the recipients file.
   public mutating func readRecipients(_ result: RecipientsResult) {
     switch result {
     case .text(let bytes, let isWhole, let identity):
       reader.cursor.leasedSince = nil
-      reader.roster.filled(identity, bytes: bytes, isWhole: isWhole)
+      reader.recipientsReader.filled(identity, bytes: bytes, isWhole: isWhole)
     case .failed(.shortage):
       reader.pause(at: time.now)
       endTurn()
-    case .failed(let failure): reader.roster.failed(failure)
+    case .failed(let failure): reader.recipientsReader.failed(failure)
     }
   }
 }

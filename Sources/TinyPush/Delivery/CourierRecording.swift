@@ -80,13 +80,13 @@ extension Courier {
   /// Records a problem with a recipients file that keeps a notification from a recipient.
   @inline(never)
   mutating func record(
-    _ problem: Roster.Problem, _ notification: Notification, _ text: UInt16, of file: FileNumber
+    _ problem: RecipientsReader.Problem, _ notification: Notification, _ text: UInt16, of file: FileNumber
   ) {
     outbox.touch(text)
     let offset = outbox[text: text].offset
     guard isShown(file, at: offset) else { return }
     recorder.begin(file, files)
-    let isWhole = recorder.refuse(problem, in: reader.roster, notification, text, outbox)
+    let isWhole = recorder.refuse(problem, in: reader.recipientsReader, notification, text, outbox)
     if !isWhole { files.moveToFailed(file, from: offset) }
   }
 

@@ -61,7 +61,7 @@ extension Courier {
   /// Must be called only while ``isIdle``: the buffers hold nothing then.
   public mutating func giveBackMemory(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     precondition(isIdle)
-    reader.roster.forget()
+    reader.recipientsReader.forget()
     forEachBuffer { body($0) }
   }
 
@@ -71,7 +71,7 @@ extension Courier {
     body(recorder.text.memory)
     outbox.forEachBuffer(body)
     files.forEachBuffer(body)
-    reader.roster.forEachBuffer(body)
+    reader.recipientsReader.forEachBuffer(body)
     waiting.new.forEachBuffer(body)
     waiting.taken.forEachBuffer(body)
   }

@@ -19,7 +19,7 @@ struct Cursor: BitwiseCopyable {
   var leasedSince: Instant?
   /// Its recipients file, by number, and where reading goes on there.
   var list: UInt32 = 0
-  var listPlace = Roster.Place()
+  var listPlace = RecipientsReader.Place()
 
   init(at offset: Int64) {
     self.offset = offset

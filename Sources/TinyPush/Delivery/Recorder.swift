@@ -104,7 +104,7 @@ struct Recorder: ~Copyable {
   ///
   /// Returns whether the record shows all of it.
   mutating func refuse(
-    _ finding: Finding, _ object: Range<Int>, in reader: inout Reader
+    _ finding: Finding, _ object: Range<Int>, in reader: inout FileReader
   ) -> Bool {
     let place = min(finding.offset, reader.count)
     reader.countLines(upTo: place)
@@ -230,16 +230,16 @@ struct Recorder: ~Copyable {
   /// The problem keeps the notification from a recipient. Returns whether the record shows all of
   /// the notification.
   mutating func refuse(
-    _ problem: Roster.Problem, in roster: borrowing Roster, _ notification: Notification,
+    _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader, _ notification: Notification,
     _ number: UInt16, _ outbox: borrowing Outbox
   ) -> Bool {
     var reason = Text(capacity: 512)
-    let code = Self.describe(problem, in: roster, &reason)
+    let code = Self.describe(problem, in: recipientsReader, &reason)
     begin(reason, code)
-    FailedLine.append(list: roster.name(), to: &text)
-    var list: Span<UInt8>? = roster.name()
+    FailedLine.append(list: recipientsReader.name(), to: &text)
+    var list: Span<UInt8>? = recipientsReader.name()
     if case .line = problem {
-      FailedLine.append("list_line", roster.line, to: &text)
+      FailedLine.append("list_line", recipientsReader.line, to: &text)
       // The line's recipient is unknown, and the other recipients of the file get the notification.
       // So the record names no recipient.
       list = nil
@@ -261,14 +261,14 @@ struct Recorder: ~Copyable {
 
   /// Describes a problem with a recipients file, and returns its code.
   private static func describe(
-    _ problem: Roster.Problem, in roster: borrowing Roster, _ reason: inout Text
+    _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader, _ reason: inout Text
   ) -> StaticString {
     reason.append("recipients file ")
-    reason.append(bytes: roster.name())
+    reason.append(bytes: recipientsReader.name())
     switch problem {
     case .line(let problem):
       reason.append(", line ")
-      reason.append(roster.line)
+      reason.append(recipientsReader.line)
       reason.append(": ")
       reason.append(problem.text)
       return problem.code

@@ -141,7 +141,7 @@ final class Push {
 final class StoredNotification {
   let arrival: Arrival
   var payload: Span<UInt8> {
-    @_lifetime(immortal) get { bytes.looseSpan(0..<bytes.capacity) }
+    @_lifetime(immortal) get { bytes.unsafeSpan(0..<bytes.capacity) }
   }
   private let bytes: FixedBuffer<UInt8>
 

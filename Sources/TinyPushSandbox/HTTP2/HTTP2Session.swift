@@ -104,7 +104,7 @@ final class HTTP2Session {
       if records >= Self.recordsMax, !stream.hasPending { return .wantRead }
       let outcome = stream.read(into: input.room())
       if let turn = outcome.turn { return turn }
-      receive(input.looseSpan(0..<outcome.count))
+      receive(input.unsafeSpan(0..<outcome.count))
       records += 1
     }
   }

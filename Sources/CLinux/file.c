@@ -1,0 +1,118 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+int clinux_open(int directory, const char *path, int flags, unsigned mode) {
+  int descriptor;
+  do {
+    descriptor = openat(directory, path, flags | O_CLOEXEC, (mode_t)mode);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor < 0 ? -errno : descriptor;
+}
+
+int clinux_open_unnamed(int directory, const char *path, unsigned mode) {
+  if (access("/proc/self/fd", X_OK) != 0) return -ENOSYS;
+  return clinux_open(directory, path, O_RDWR | O_TMPFILE, mode);
+}
+
+const char *clinux_file_system(int descriptor, int *trait) {
+  static const struct {
+    uint32_t number; // f_type: see statfs(2)
+    char name[8];
+    uint8_t trait;
+  } known[] = {
+    {0x01021994, "tmpfs", CLINUX_VOLATILE}, {0x858458F6, "ramfs", CLINUX_VOLATILE}, {0xEF53, "ext4", CLINUX_PLAIN},
+    {0x9123683E, "btrfs", CLINUX_PLAIN},    {0x58465342, "xfs", CLINUX_PLAIN},      {0xF2F52010, "f2fs", CLINUX_PLAIN},
+    {0x24051905, "ubifs", CLINUX_PLAIN},    {0x72B6, "jffs2", CLINUX_PLAIN},        {0x794C7630, "overlay", CLINUX_LAYERED},
+    {0x6969, "nfs", CLINUX_REMOTE},         {0xFF534D42, "cifs", CLINUX_REMOTE},    {0xFE534D42, "smb2", CLINUX_REMOTE},
+    {0x4D44, "vfat", CLINUX_FOREIGN},       {0x2011BAB0, "exfat", CLINUX_FOREIGN},
+  };
+  struct statfs status;
+  *trait = CLINUX_PLAIN;
+  if (fstatfs(descriptor, &status) != 0) return NULL;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (known[i].number != (uint32_t)status.f_type) continue;
+    *trait = known[i].trait;
+    return known[i].name;
+  }
+  return NULL;
+}
+
+int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
+
+int clinux_rename_new(int from, const char *name, int to, const char *new_name) {
+  if (renameat2(from, name, to, new_name, RENAME_NOREPLACE) == 0) return 0;
+  // Without RENAME_NOREPLACE, two concurrent calls may both find the name free.
+  if (errno != EINVAL && errno != ENOSYS) return -errno;
+  if (faccessat(to, new_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return -EEXIST;
+  return renameat(from, name, to, new_name) == 0 ? 0 : -errno;
+}
+
+// The kernel grants a read lease only on a file that nobody has open for writing (fcntl(2)).
+int clinux_block_writers(int descriptor) {
+  // The kernel sends SIGIO when a writer opens the file, which would end the process.
+  static int is_ignored;
+  if (!is_ignored) signal(SIGIO, SIG_IGN);
+  is_ignored = 1;
+  if (fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0) return 0;
+  return errno == EAGAIN ? 1 : -1;
+}
+
+void clinux_unblock_writers(int descriptor) { fcntl(descriptor, F_SETLEASE, F_UNLCK); }
+
+int clinux_is_being_written(int descriptor) {
+  int answer = clinux_block_writers(descriptor);
+  if (answer == 0) clinux_unblock_writers(descriptor);
+  return answer;
+}
+
+int clinux_lock_file(int descriptor) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+
+int clinux_is_locked(int descriptor) {
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 ? -1 : lock.l_type == F_WRLCK;
+}
+
+static struct timespec time_of(struct statx_timestamp time) {
+  return (struct timespec){.tv_sec = (time_t)time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
+  struct statx found;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
+    /* Some containers forbid statx. */
+    if (fstat(descriptor, file) != 0) return -1;
+    *birth_ns = clinux_modify_time_ns(file);
+    return 0;
+  }
+  *file = (struct stat){
+    .st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
+    .st_ino = found.stx_ino,
+    .st_mode = found.stx_mode,
+    .st_nlink = found.stx_nlink,
+    .st_uid = found.stx_uid,
+    .st_gid = found.stx_gid,
+    .st_size = (off_t)found.stx_size,
+    .st_mtim = time_of(found.stx_mtime),
+    .st_ctim = time_of(found.stx_ctime),
+  };
+  struct timespec birth = found.stx_mask & STATX_BTIME ? time_of(found.stx_btime) : file->st_mtim;
+  *birth_ns = clinux_nanoseconds(&birth);
+  return 0;
+}
+
+long clinux_read_directory(int directory, void *buffer, size_t size, int restart) {
+  if (restart && lseek(directory, 0, SEEK_SET) < 0) return -errno;
+  long count = getdents64(directory, buffer, size);
+  return count < 0 ? -errno : count;
+}
+
+const char *clinux_next_entry(const void *buffer, size_t *place, uint64_t *inode, unsigned *kind) {
+  const struct dirent64 *entry = (const struct dirent64 *)((const char *)buffer + *place);
+  *place += entry->d_reclen;
+  *inode = entry->d_ino;
+  *kind = entry->d_type;
+  return entry->d_name;
+}

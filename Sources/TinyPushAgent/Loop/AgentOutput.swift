@@ -1,0 +1,97 @@
+import CLinux
+import TinyPush
+
+/// The agent's outputs: the log, the service manager, the status page and, with `--once`, the
+/// progress bar.
+struct AgentOutput: ~Copyable {
+  var log = Log()
+  var page = MappedStatusPage()
+  var progress: ProgressBar
+  var outage = Outage()
+  /// The last report about the current connection; empty if there was none.
+  private var whyDown = Text(capacity: 256)
+  /// The reason why the status page cannot be written; 0 if it can.
+  private var pageProblem: Int32 = 0
+
+  init(isOnce: Bool) {
+    progress = ProgressBar(isWanted: isOnce)
+  }
+
+  deinit {}
+
+  /// Logs a line through ``LogFolding``, and records an error or warning on the status page.
+  @inline(never)
+  mutating func log(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
+    page.record(priority, text.bytes)
+    log.write(priority, text, about: topic)
+  }
+
+  /// Publishes the state of the connection on the status page and to the service manager.
+  @inline(never)
+  func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
+    page.change(connectivity, words: words)
+    var text = Text()
+    text.append("STATUS=")
+    if connectivity == .connecting { text.append("connecting to ") }
+    text.append(bytes: words)
+    text.withCString { clinux_notify($0) }
+  }
+
+  /// Publishes that the courier ended the connection, with its last report or else these words.
+  func publishDown(_ words: Span<UInt8>) {
+    if whyDown.count > 0 { publish(.down, whyDown.bytes) } else { publish(.down, words) }
+  }
+
+  /// Publishes that the connection is up.
+  mutating func publishUp(_ words: Span<UInt8>) {
+    whyDown.clear()
+    publish(.up, words)
+  }
+
+  /// Logs a report of the courier or the link.
+  ///
+  /// - Parameter name: the file that a report about a token belongs to.
+  @inline(never)
+  mutating func log(_ report: Report, of name: Span<UInt8>) {
+    var text = Text()
+    let priority = report.describe(in: &text)
+    switch report {
+    case .tokenInvalid, .tokenGone, .tokenSpared:
+      text.append(" (file ")
+      text.append(printable: name)
+      text.append(")")
+      if report.suppressesToken {
+        // The log already has a line about the notification.
+        return page.publish(suppressed: text.bytes)
+      }
+    default: break
+    }
+    log(priority, text, about: report.topic)
+    guard report.topic == .connection else { return }
+    outage.ended()
+    whyDown.clear()
+    whyDown.append(text)
+  }
+
+  /// Opens the status page at `path`, and logs when that begins or ceases to fail.
+  @inline(never)
+  mutating func keepPage(at path: borrowing CString) {
+    let problem = page.keep(at: path.pointer)
+    guard problem != pageProblem else { return }
+    pageProblem = problem
+    var text = Text()
+    text.append("the status page ")
+    text.append(printable: path.span)
+    switch problem {
+    case 0: text.append(" can be written again")
+    case MappedStatusPage.hasOtherAgent:
+      text.append(" belongs to another agent: set status to a different file for each agent")
+    case MappedStatusPage.isNoPage:
+      text.append(" cannot be written: the file is not a status page, and stays unchanged")
+    default:
+      text.append(" cannot be written: ")
+      text.append(cString: clinux_error_text(problem))
+    }
+    log(problem == 0 ? .notice : .warning, text, about: .page)
+  }
+}

@@ -1,0 +1,118 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// What the agent writes to the log, the service manager and the status page.
+extension Agent {
+  mutating func logStart() {
+    output.keepPage(at: config.status)
+    var text = Text()
+    text.append("delivering ")
+    text.append(printable: config.spool.span)
+    text.append(" to ")
+    text.append(printable: gateway.span)
+    if !config.courier.isOnce { output.log.write(.info, text) }
+    if spool.wasOpen {
+      text.clear()
+      text.append("spool ")
+      text.append(printable: config.spool.span)
+      text.append(
+        ": other users could replace its directories or each other's files; fixed the modes (2750, and 3770 for new/ and tmp/)"
+      )
+      output.log.write(.notice, text)
+    }
+    knowCertificateEnd()
+    clinux_notify("READY=1\nSTATUS=scanning the spool")
+  }
+
+  mutating func logStop() {
+    output.log.write(
+      .info, "stopping: waiting for answers to what was sent; the rest stays in the spool")
+    // systemd must wait at least as long as the agent waits for answers.
+    let patience = config.stopPatience + AgentEnding.patience + .seconds(5)
+    var text = Text()
+    text.append("STOPPING=1\nSTATUS=stopping: waiting for answers\nEXTEND_TIMEOUT_USEC=")
+    text.append(patience.milliseconds * 1000)
+    text.withCString { clinux_notify($0) }
+  }
+
+  mutating func logConnection() {
+    var text = Text()
+    text.append("connected to ")
+    text.append(cString: gateway.pointer)
+    text.append(" (")
+    text.append(cString: connection.version)
+    text.append(", ")
+    text.append(cString: connection.suite)
+    text.append(connection.isResumed ? ", resumed)" : ")")
+    if let version = connection.version, let suite = connection.suite {
+      output.page.publish(version, suite)
+    }
+    knowCertificateEnd()
+    output.publishUp(text.bytes)
+    guard output.outage.connected(at: Clock.now(), in: &text) else { return }
+    output.log.write(.info, text, about: .connection)
+  }
+
+  private mutating func knowCertificateEnd() {
+    knownCertificateEnd = certificateEnd()
+    output.page.publish(certificateEnd: knownCertificateEnd)
+  }
+
+  /// Returns when our certificate expires, in UNIX seconds; 0 if unknown.
+  private func certificateEnd() -> Int64 {
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { text.deallocate() }
+    var certificate = cmbed_certificate()
+    let result = cmbed_certificate_read(
+      &certificate, config.certificate.pointer, nil, nil, text)
+    return result == CMBED_OK ? certificate.not_after : 0
+  }
+
+  mutating func takeReports() {
+    while let report = courier.takeReport() ?? link.takeReport() {
+      output.log(report, of: courier.nameReported())
+    }
+  }
+
+  mutating func logTotals(_ status: ExitStatus) {
+    let counters = courier.counters
+    var text = Text()
+    text.append(counters.settled)
+    text.append(" delivered (")
+    text.append(counters.settledByProof)
+    text.append(" proved), ")
+    text.append(counters.refused + counters.failedCheck)
+    text.append(" failed, ")
+    text.append(counters.repeated)
+    text.append(" repeated, ")
+    text.append(counters.expired)
+    text.append(" expired, ")
+    text.append(counters.suppressed)
+    text.append(" suppressed")
+    if counters.limited > 0 {
+      text.append(", ")
+      text.append(counters.limited)
+      text.append(" over the limit")
+    }
+    if counters.gone > 0 {
+      text.append(", ")
+      text.append(counters.gone)
+      text.append(" to devices that are gone")
+    }
+    if counters.settledByTime > 0 {
+      text.append("; no answer proves ")
+      text.append(counters.settledByTime)
+      text.append(" of the deliveries, but the gateway acknowledged and did not refuse them")
+    }
+    if status == .tryLater || status == .config {
+      text.append("; the rest stays in the spool")
+      if status == .tryLater { text.append(": try again later") }
+      if connection.problem.count > 0 {
+        text.append(". The last connection: ")
+        text.append(bytes: connection.problem.bytes)
+      }
+    }
+    output.log.write(.info, text)
+  }
+}

@@ -1,0 +1,173 @@
+import CLinux
+import TinyPush
+
+/// Checks whether the lines of files in `failed/` can be sent now.
+struct FailedCheck: ~Copyable {
+  /// The longest line that the agent writes: a notification, and its reason.
+  static let lineBytesMax = NotificationReader.objectBytesMax + 16_384
+
+  private let rules: Rules
+  private let lists: RecipientsLookup
+  private var suppressed: SuppressionLists
+  private var findings = Findings()
+  /// The notification of a line of version 0.1.0, in the current form.
+  private var draft = Text(capacity: lineBytesMax)
+  /// Why the line stays.
+  private var why = Text(capacity: 2048)
+  /// Whether the file that the agent could not read can be read now.
+  var hasUnread = false
+
+  init(_ config: borrowing Config) {
+    rules = config.courier.rules
+    lists = RecipientsLookup(config.recipients.span, rules.service)
+    suppressed = SuppressionLists(state: config.state.pointer)
+  }
+
+  deinit {}
+
+  /// What happens to a line.
+  enum Decision {
+    case send
+    /// The line is sent as it is in ``draft``.
+    case sendDraft
+    case stay
+    /// The next piece of a line that stays, and is longer than any line of the agent's.
+    case stayMore
+    /// The line is dropped, because the whole file that it is about is sent.
+    case drop
+  }
+
+  /// Calls `body` with each line of a file.
+  ///
+  /// - Parameters:
+  ///   - isChecked: whether to check the lines; otherwise all are sent.
+  ///   - body: takes the decision, the text to send or keep, and why it stays.
+  /// - Returns: the bytes of the file.
+  @inline(never)
+  mutating func forEach(
+    in file: Int32, isChecked: Bool = true,
+    _ body: (Decision, Span<UInt8>, borrowing Text) throws(Retry.Problem) -> Void
+  ) throws(Retry.Problem) -> Int64 {
+    var lines = FileLines(file, capacity: Self.lineBytesMax)
+    while true {
+      let count = lines.next()
+      guard count >= 0 else { throw Retry.Problem(Int32(-count)) }
+      if count == 0 { return lines.place }
+      let decision = isChecked ? decide(lines) : .send
+      try body(decision, decision == .sendDraft ? draft.unsafeBytes : lines.line, why)
+    }
+  }
+
+  private mutating func decide(_ lines: borrowing FileLines) -> Decision {
+    why.clear()
+    guard lines.isBeginning else { return .stayMore }
+    guard lines.isEnd else {
+      why.append("the agent did not write this line")
+      return .stay
+    }
+    let text = lines.line
+    let line = FailedLine(text)
+    if let line, !line.hasNotification {
+      if !line.hasPlace, hasUnread { return .drop }
+      why.append(
+        line.hasPlace
+          ? "the line has no notification: correct it, from NAME.original if that exists, and send it again"
+          : "see the reason: correct NAME.original or NAME.unread, and move it to new/ yourself"
+      )
+      return .stay
+    }
+    guard let line, !line.wrapped.isEmpty else { return canSend(text, line, text) ? .send : .stay }
+    unwrap(line, text)
+    return canSend(draft.unsafeBytes, line, text) ? .sendDraft : .stay
+  }
+
+  /// Puts the notification of a line of version 0.1.0 into ``draft`` in the current form.
+  @inline(never)
+  private mutating func unwrap(_ line: FailedLine, _ text: Span<UInt8>) {
+    var reason = Text(capacity: 2048)
+    line.appendReason(of: text, to: &reason)
+    FailedLine.begin(reason, Text(capacity: 0), file: text.extracting(0..<0), to: &draft)
+    let object = text.extracting(line.wrapped)
+    let list = line.list(in: text)
+    var reader = NotificationReader()
+    guard case .notification(let found) = reader.next(in: object, isWhole: true, rules, &findings)
+    else { return FailedLine.end(object: object, &draft) }
+    if let token = DeviceToken(hex: line.recipient(in: text)) {
+      FailedLine.end(found, of: object, for: token, nil, &draft)
+    } else if list.count > 0 {
+      FailedLine.end(found, of: object, forList: line.listLine > 0 ? nil : list, &draft)
+    } else {
+      FailedLine.end(object: object, &draft)
+    }
+  }
+
+  /// Whether a notification can be sent; otherwise ``why`` contains the reason.
+  ///
+  /// - Parameters:
+  ///   - text: the notification.
+  ///   - line: the line of `failed/` with the notification, if it is one.
+  ///   - said: the text of that line.
+  @inline(never)
+  private mutating func canSend(_ text: Span<UInt8>, _ line: FailedLine?, _ said: Span<UInt8>)
+    -> Bool
+  {
+    var reader = NotificationReader()
+    switch reader.next(in: text, isWhole: true, rules, &findings) {
+    case .notification(let notification):
+      guard case .end = reader.next(in: text, isWhole: true, rules, &findings) else { break }
+      guard canSend(notification, text) else { return false }
+      guard let line, line.list(in: said).count > 0, notification.lists > 0 else { return true }
+      return isGood(line.list(in: said))
+    case .refused(let refusal, _):
+      if let line, line.listLine > 0, refusal.reason == .missingRecipient {
+        why.append("recipients file ")
+        why.append(printable: line.list(in: said))
+        why.append(", line ")
+        why.append(line.listLine)
+        why.append(
+          " was wrong, so the token is unknown: add the token to the notification, or send it yourself"
+        )
+      } else {
+        refusal.describe(in: &why)
+      }
+      return false
+    case .more, .end: break
+    }
+    why.append("the agent did not write this line")
+    return false
+  }
+
+  /// Whether a correct notification would reach a device: it has not expired, and its token is not
+  /// suppressed.
+  private mutating func canSend(_ notification: Notification, _ text: Span<UInt8>) -> Bool {
+    if case .until(let date) = notification.lifetime, date > 0, let now = Clock.time().wallSeconds,
+      Int64(date) <= now
+    {
+      why.append("it expired at ")
+      why.append(utc: date)
+      return false
+    }
+    guard notification.tokens == 1, notification.lists == 0,
+      let token = DeviceToken(printed: text.extracting(notification.firstToken)),
+      suppressed.find(token.identity)?.forbids(registered: notification.registered) == true
+    else { return true }
+    why.append("its token is suppressed: if it is valid, run tinypush token register ")
+    why.append(hex: token.bytes)
+    return false
+  }
+
+  /// Whether the recipients file for which a notification was refused is correct now.
+  private mutating func isGood(_ list: Span<UInt8>) -> Bool {
+    let found = lists.look(into: list)
+    if found.error == 0, found.hasRecipients { return true }
+    why.append("recipients file ")
+    why.append(printable: list)
+    why.append(": ")
+    if found.error == 0 {
+      why.append("contains no token")
+    } else {
+      why.append(cString: clinux_error_text(found.error))
+    }
+    return false
+  }
+}

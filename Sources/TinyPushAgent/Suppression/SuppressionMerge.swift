@@ -1,0 +1,210 @@
+import CLinux
+import TinyPush
+
+/// Collects changes of the suppression list, sorts them, and merges them into the list or the
+/// recent changes.
+///
+/// A new file replaces the old one by a rename, so that a power cut leaves one of them.
+public struct SuppressionMerge: ~Copyable {
+  private let pinned = Pinned()
+  /// The result of a change.
+  public enum Outcome {
+    /// The token was not suppressed, and is now.
+    case new
+    /// The token was suppressed before.
+    case known
+    /// The token was registered later, so it is not suppressed, and was not before.
+    case registered
+    /// The token was suppressed, and is not any more, because it was registered.
+    case returned
+    /// The record of the token was removed.
+    case forgotten
+  }
+
+  /// The most changes in one merge; a million takes four merges.
+  public static let changesMax = 262_144
+  /// The most recent changes; more are merged into the list itself.
+  static let recentMax = 1024
+
+  private let directory: Int32
+  private let changes = FixedBuffer<SuppressionRecord>(capacity: changesMax)
+  private var count = 0
+  private var isForgetting = false
+  /// Whether the changes are made now.
+  ///
+  /// They then also override a record that is up to a minute in the future, such as one of the same
+  /// second.
+  public var areMadeNow = false
+  /// Whether a file on disk was damaged and set aside.
+  public private(set) var wasDamaged = false
+  /// The errno of the last failure; 0 if there was none.
+  public private(set) var error: Int32 = 0
+  /// The number of suppressed tokens, if the whole list was merged.
+  public private(set) var total: UInt64 = 0
+
+  /// Prepares a merge.
+  ///
+  /// - Parameter directory: must stay open as long as this is used.
+  init(_ directory: Int32) { self.directory = directory }
+
+  /// Prepares a merge.
+  ///
+  /// - Parameter store: must outlive this.
+  public init(_ store: borrowing SuppressionDirectory) { self.init(store.directory.number) }
+
+  @inline(never)
+  deinit {}
+
+  // MARK: - Changes
+
+  /// Whether the changes must be merged before another can be added.
+  public var isFull: Bool { count == changes.capacity }
+
+  /// Adds a change.
+  @inline(never)
+  public mutating func add(_ record: SuppressionRecord) {
+    changes[count] = record
+    count += 1
+  }
+
+  /// Adds the removal of a token's record.
+  public mutating func forget(_ token: TokenIdentity) {
+    isForgetting = true
+    add(.forgotten(token))
+  }
+
+  // MARK: - The merge
+
+  /// Merges all changes, and calls `body` with each token, its time now, and the result, in the
+  /// order of the tokens.
+  ///
+  /// - Parameters:
+  ///   - isWhole: whether to rewrite the list itself, even if writing the recent changes is enough.
+  ///   - isPatient: whether to wait for another program that has the lock; otherwise this is no
+  ///     error.
+  /// - Returns: whether the changes are on disk; if not, they may or may not be, and must be merged
+  ///   again.
+  @inline(never)
+  public mutating func finish(
+    isWhole: Bool = false, isPatient: Bool = true, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+  ) -> Bool {
+    error = 0
+    guard
+      let lock = DirectoryLock(
+        directory, waitMs: isPatient ? DirectoryLock.patience : 0, error: &error)
+    else {
+      if !isPatient, error == EWOULDBLOCK { error = 0 }
+      return false
+    }
+    var lists = SuppressionLists(directory, error: &error)
+    setAside(
+      &lists.recent, SuppressionDirectory.recentName, SuppressionDirectory.damagedRecentName)
+    setAside(&lists.list, SuppressionDirectory.listName, SuppressionDirectory.damagedListName)
+    let isWhole = isWhole || isForgetting || lists.recent.count + count > Self.recentMax
+    if error == 0, isWhole || count > 0 { write(&lists, isWhole: isWhole, body) }
+    extendLifetime(lock)
+    guard error == 0 else { return false }
+    count = 0
+    isForgetting = false
+    return true
+  }
+
+  /// Renames a damaged file, so that its tokens can still be recovered.
+  private mutating func setAside(
+    _ list: inout SuppressionList, _ name: StaticString, _ other: StaticString
+  ) {
+    guard error == 0, list.isDamaged else { return }
+    if renameat(directory, name.cString, directory, other.cString) != 0 { error = clinux_errno() }
+    if error == 0 { wasDamaged = true }
+    list = SuppressionList()
+  }
+
+  @inline(never)
+  private mutating func write(
+    _ lists: inout SuppressionLists, isWhole: Bool, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+  ) {
+    let draft = SuppressionDirectory.draftName
+    unlinkat(directory, draft.cString, 0)
+    guard let file = Descriptor.make(directory, draft.cString, error: &error) else { return }
+    let number = file.number
+    var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
+    merge(&lists, isWhole: isWhole, into: &writer, body)
+    error = writer.finish()
+    if error == 0, lists.isDamaged { error = EIO }
+    if error == 0, fdatasync(number) != 0 { error = clinux_errno() }
+    let name = isWhole ? SuppressionDirectory.listName : SuppressionDirectory.recentName
+    if error == 0, renameat(directory, draft.cString, directory, name.cString) != 0 {
+      error = clinux_errno()
+    }
+    extendLifetime(file)
+    guard error == 0 else {
+      unlinkat(directory, draft.cString, 0)
+      return
+    }
+    error = Descriptor.syncDirectory(directory)
+    guard isWhole, error == 0 else { return }
+    // The list now contains all recent changes. A removed record must not come back with them.
+    if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) == 0 {
+      error = Descriptor.syncDirectory(directory)
+    } else if clinux_errno() != ENOENT {
+      error = clinux_errno()
+    }
+  }
+
+  @inline(never)
+  private mutating func merge(
+    _ lists: inout SuppressionLists, isWhole: Bool, into writer: inout ListWriter,
+    _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+  ) {
+    // The comparison works because a record begins with its token.
+    qsort(
+      UnsafeMutableRawPointer(changes.room().baseAddress!), count,
+      MemoryLayout<SuppressionRecord>.stride
+    ) { left, right in memcmp(left!, right!, TokenIdentity.byteCount) }
+    total = 0
+    var next = 0
+    var head = lists.next(isWhole: isWhole)
+    while writer.error == 0, next < count || head != nil {
+      var token = head?.token ?? changes[next].token
+      if next < count, changes[next].token < token { token = changes[next].token }
+      var known: SuppressionRecord?
+      if let record = head, record.token == token {
+        known = record
+        head = lists.next(isWhole: isWhole)
+      }
+      var change: SuppressionRecord?
+      while next < count, changes[next].token == token {
+        change = .overriding(change, changes[next])
+        next += 1
+      }
+      if !isWhole, change != nil { known = .overriding(known, lists.list.find(token)) }
+      guard let result = change?.merged(with: known, isMadeNow: areMadeNow) ?? known else { continue }
+      let wasSuppressed = known?.forbids() ?? false
+      let isSuppressed = result.forbids()
+      if result.isForgotten {
+        if let known { body(token.bytes, known.time, .forgotten) }
+        continue
+      }
+      if isSuppressed { total += 1 }
+      if change != nil {
+        body(
+          token.bytes, result.time,
+          isSuppressed
+            ? wasSuppressed ? .known : .new : wasSuppressed ? .returned : .registered)
+      }
+      writer.add(result)
+    }
+  }
+}
+
+extension SuppressionRecord {
+  /// Returns the record of a token after this change.
+  fileprivate func merged(with known: Self?, isMadeNow: Bool) -> Self {
+    guard let known else { return self }
+    var change = self
+    if isMadeNow, known.time >= time, known.time - time < 60 {
+      change.time = known.time + (reason == .registered ? 0 : 1)
+    }
+    return change.overrides(known) ? change : known
+  }
+}

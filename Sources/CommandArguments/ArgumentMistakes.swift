@@ -44,8 +44,8 @@ extension Arguments {
 
   @inline(never)
   private func fail(options text: inout Text) -> ExitStatus {
-    text.append("\nTry `", program)
-    text.append(command)
+    text.append("\nTry `")
+    appendName(to: &text)
     text.append(" --help`.")
     return fail(.usage, text)
   }

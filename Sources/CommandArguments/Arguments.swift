@@ -278,12 +278,16 @@ public struct Arguments: ~Copyable {
   @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
-    if program.utf8CodeUnitCount > 0 { text.append(program, " ") }
-    text.append(command, ": ")
-    text.append(bytes: message.bytes)
-    text.append("\n")
+    appendName(to: &text)
+    text.append(": ", bytes: message.bytes, "\n")
     text.write(to: STDERR_FILENO)
     return status
+  }
+
+  /// Appends the words that the user types for the command.
+  func appendName(to text: inout Text) {
+    if program.utf8CodeUnitCount > 0 { text.append(program, " ") }
+    text.append(command)
   }
 
   /// Prints a message and a value on standard error, and returns the exit status to throw.

@@ -11,7 +11,8 @@ public struct Command: Sendable {
   let usage: StaticString
   let body: @Sendable (inout Arguments) throws(ExitStatus) -> ExitStatus
 
-  /// Makes a command; ``Arguments/handle(_:of:_:_:options:usage:_:)`` explains the last three.
+  /// Makes a command; ``Arguments/handle(_:of:_:_:options:usage:_:)`` explains the options and the
+  /// usage.
   public init(
     _ name: StaticString, _ summary: StaticString, options: StaticString, usage: StaticString,
     _ body: @escaping @Sendable (inout Arguments) throws(ExitStatus) -> ExitStatus
@@ -88,10 +89,15 @@ public struct Program<Settings: ~Copyable>: Sendable {
     }
     var text = Text()
     text.append("unknown command ", printable: word)
-    if let nearest = Nearest.index(to: word, among: commands.count, { commands[$0].name }) {
-      text.append("; did you mean ", commands[nearest].name, "?")
+    if let nearest = Nearest.index(to: word, among: commands.count + 2, self.word) {
+      text.append("; did you mean ", self.word(nearest), "?")
     }
     exit(fail(text))
+  }
+
+  /// The name of a command, or a word that may stand in its place.
+  private func word(_ index: Int) -> StaticString {
+    index < commands.count ? commands[index].name : index == commands.count ? "help" : "version"
   }
 
   private func isHelp(_ word: Span<UInt8>) -> Bool {

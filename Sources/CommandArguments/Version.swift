@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The version of the product, which both programs print.
+/// The version of the product, which all programs print.
 public enum Version {
   /// The version's number, such as `1.2.3`.
   public static let current: StaticString = "0.2.0"

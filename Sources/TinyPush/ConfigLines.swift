@@ -7,9 +7,9 @@ public struct ConfigLines {
     case setting(name: Range<Int>, value: Range<Int>)
     case section(Range<Int>)
     /// A setting with a control character, such as a NUL.
-    case unprintable
+    case unprintable(name: Range<Int>)
     /// Neither a setting nor a header.
-    case unknown
+    case unknown(Range<Int>)
   }
 
   /// The number of the last line, from 1.
@@ -38,9 +38,9 @@ public struct ConfigLines {
   private static func section(_ line: Range<Int>, in text: Span<UInt8>) -> Line {
     var end = line.lowerBound
     while end < line.upperBound, text[end] != .closeBracket { end += 1 }
-    guard end < line.upperBound else { return .unknown }
+    guard end < line.upperBound else { return .unknown(line) }
     let rest = text.unpadded(end + 1..<line.upperBound)
-    guard rest.isEmpty || text.isCommentMark(rest.lowerBound) else { return .unknown }
+    guard rest.isEmpty || text.isCommentMark(rest.lowerBound) else { return .unknown(line) }
     return .section(line.lowerBound + 1..<end)
   }
 
@@ -48,18 +48,28 @@ public struct ConfigLines {
     var sign = line.lowerBound
     while sign < line.upperBound, text[sign] != .equals, text[sign] != .colon { sign += 1 }
     let name = text.unpadded(line.lowerBound..<sign)
-    guard sign < line.upperBound, !name.isEmpty else { return .unknown }
-    for index in line where text[index] < .space && text[index] != .tab { return .unprintable }
+    guard sign < line.upperBound, !name.isEmpty else { return .unknown(line) }
+    for index in line where text[index] < .space && text[index] != .tab {
+      return .unprintable(name: name)
+    }
     return .setting(name: name, value: text.unpadded(sign + 1..<line.upperBound))
   }
 
-  /// Returns a value without the comment behind it: white space and `#` or `;` begin a comment.
+  /// Returns a value without the comment behind it: a blank and `;` begin a comment.
   public static func withoutComment(_ value: Range<Int>, in text: Span<UInt8>) -> Range<Int> {
-    for index in value
-    where index > value.lowerBound && text.isBlank(index - 1) && text.isCommentMark(index) {
+    for index in value where index > 0 && text.isBlank(index - 1) && text[index] == .semicolon {
       return text.unpadded(value.lowerBound..<index)
     }
     return value
+  }
+
+  /// Whether a value contains a blank and `#`, where somebody may have meant a comment.
+  public static func mayHaveComment(_ value: Range<Int>, in text: Span<UInt8>) -> Bool {
+    for index in value
+    where index > value.lowerBound && text.isBlank(index - 1) && text[index] == .hash {
+      return true
+    }
+    return false
   }
 }
 
@@ -69,7 +79,7 @@ extension Span<UInt8> {
   }
 
   fileprivate func isBlank(_ index: Int) -> Bool {
-    self[index] == .space || self[index] == .tab || self[index] == .carriageReturn
+    self[index] == .space || UInt8.tab...UInt8.carriageReturn ~= self[index]
   }
 
   /// Returns a range without the blanks at its start and end; other control characters stay.

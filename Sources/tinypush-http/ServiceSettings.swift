@@ -15,7 +15,8 @@ struct ServiceSettings: ~Copyable {
         .path { $0.tokenFile = $1 }),
       // systemd stops a service that starts five times within ten seconds.
       Setting(
-        "idle", "TIME", "how long a service that systemd has started waits for requests",
+        "idle", "TIME", default: "60s",
+        "how long a service that systemd has started waits for requests",
         .time(min: 5000, max: 86_400_000) { $0.idle = $1 }),
     ])
 
@@ -23,9 +24,9 @@ struct ServiceSettings: ~Copyable {
   var tokens = BearerTokens()
   private var tokenFile = CString("")
   /// How long a service that systemd has started goes on without requests.
-  var idle = Duration.seconds(60)
+  var idle = Duration.seconds(0)
 
-  init() {}
+  init() { Self.table.setDefaults(of: &self) }
 
   /// Reads the file.
   ///
@@ -36,10 +37,12 @@ struct ServiceSettings: ~Copyable {
     _ path: UnsafePointer<CChar>?, message: inout Text
   ) throws(ExitStatus) {
     let name = path ?? Self.defaultFile.cString
+    var tokenLine: Int32 = 0
     do throws(InputFile.Problem) {
       try ConfigFile.forEachLine(of: name) { line, number, text in
         var problem = Text(capacity: 512)
         if case .setting(let name, let value) = line {
+          if text.extracting(name).equals("token-file") { tokenLine = number }
           guard Self.table.set(name: name, value: value, of: text, in: &self, &problem) == nil
           else { return }
         } else {
@@ -53,9 +56,13 @@ struct ServiceSettings: ~Copyable {
     } catch {
       if path == nil, error.isMissing { return }
       message.append(error.text(name))
-      throw error.isMissing || error.status == .noPermission ? error.status : .config
+      throw ConfigFile.status(of: error)
     }
-    guard message.count == 0, readTokens(&message) else { throw .config }
+    guard message.count == 0 else { throw .config }
+    message.append(cString: name)
+    message.append(":", tokenLine, ": ")
+    guard readTokens(&message) else { throw .config }
+    message.clear()
   }
 
   /// Reads the bearer tokens from their file, if one is set.
@@ -70,10 +77,7 @@ struct ServiceSettings: ~Copyable {
       return false
     }
     let line = tokens.read(content.bytes)
-    guard line != nil || tokens.isEmpty else {
-      message.clear()
-      return true
-    }
+    guard line != nil || tokens.isEmpty else { return true }
     message.append(printable: tokenFile.span)
     if let line { message.append(":", line, "") }
     message.append(

@@ -24,7 +24,8 @@ struct BridgeConfig: ~Copyable {
           $0.isEncrypted = $1 == 0
         }),
       Setting(
-        "ca", "FILE", "the authorities that the broker's certificate is verified with",
+        "ca", "FILE", default: "/etc/ssl/certs/ca-certificates.crt",
+        "the authorities that the broker's certificate is verified with",
         .value { config, value throws(Config.Problem) in
           config.tls.ca = try config.tls.credential(value)
         }),
@@ -40,7 +41,7 @@ struct BridgeConfig: ~Copyable {
         }),
       Setting(
         "user", "TEXT", "the user at the broker",
-        .text { config, value throws(Config.Problem) in
+        .value { config, value throws(Config.Problem) in
           try put(value, in: &config.login.user)
         }),
       Setting(
@@ -54,7 +55,7 @@ struct BridgeConfig: ~Copyable {
           config.passwordFile = try config.tls.credential(value)
         }),
       Setting(
-        "client-id", "TEXT", "the name of this bridge at the broker",
+        "client-id", "TEXT", "the name of this bridge at the broker, if not tinypush-HOST",
         .value { config, value throws(Config.Problem) in
           try put(value, in: &config.login.clientID)
         }),
@@ -66,7 +67,8 @@ struct BridgeConfig: ~Copyable {
           else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
         }),
       Setting(
-        "keep-session", "TIME", "how long the broker keeps messages for this bridge",
+        "keep-session", "TIME",
+        "how long the broker keeps messages for this bridge, if not for ever",
         .value { config, value throws(Config.Problem) in
           config.session.sessionSeconds = UInt32(
             try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
@@ -84,7 +86,7 @@ struct BridgeConfig: ~Copyable {
     ])
 
   /// `HOST` or `HOST:PORT`.
-  var broker = CString("localhost")
+  var broker = CString("")
   var isEncrypted = false
   /// The files of a TLS connection, as the agent's configuration has them.
   var tls = Config()
@@ -104,7 +106,10 @@ struct BridgeConfig: ~Copyable {
   /// The first levels of the topics at which Home Assistant discovers devices; empty: none.
   var discovery = CString("")
 
-  init() { tls.courier.rules.service = .binary }
+  init() {
+    tls.courier.rules.service = .binary
+    Self.table.setDefaults(of: &self)
+  }
 
   /// Reads the first levels of topics.
   private static func prefix(_ value: Span<UInt8>) throws(Config.Problem) -> CString {
@@ -169,7 +174,7 @@ struct BridgeConfig: ~Copyable {
       error.describe(in: &text)
       text.append(": write the file (tinypush-mqtt.conf(5)), or name another with --rules FILE")
       mistakes.add(text, line: 0)
-      throw error.status
+      throw ConfigFile.status(of: error)
     }
     reading.finishRule(of: &config)
     swap(&mistakes, &reading.mistakes)
@@ -273,7 +278,12 @@ private struct Reading: ~Copyable {
     default: ConfigFile.describe(line, expected: "KEY = VALUE or [TOPIC-FILTER]", in: &message)
     }
     guard !isRight else { return }
-    if section == .empty || section == .rule { section = .wrongRule }
+    if case .unknown(let place) = line, text[place.lowerBound] == UInt8(ascii: "[") {
+      finishRule(of: &config)
+      section = .noRule
+    } else if section == .empty || section == .rule {
+      section = .wrongRule
+    }
     addMistake(line: number)
   }
 

@@ -679,8 +679,8 @@ import Testing
 
   @Test(arguments: [
     ("token-fil = x", "did you mean token-file?"), ("idle = never", "idle must be"),
-    ("idle = 4s", "idle must be"),
-    ("token-file = /nonexistent", "token-file: /nonexistent"),
+    ("idle = 4s", "idle must be at least 5s"),
+    ("token-file = /nonexistent", "http.conf:1: token-file: /nonexistent"),
     ("token-file = /dev/null", "/dev/null: write one token a line"),
     ("[http]\nidle = 5s", "no [sections]"),
     ("idle = 60s\n  idle 90s", "http.conf:2: expected KEY = VALUE"),

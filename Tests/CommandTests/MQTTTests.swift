@@ -636,18 +636,19 @@ import Testing
     #expect(missing.status == 66)
     try box.write(
       """
-      subscribe = a/#   # all of them
+      subscribe = a/#   ; all of them
         client-id = box
       password = a ;b
       [a/#]   ; a comment
         alert = x #1
       title = y ; z
+      thread = room #1
       to = family ; a comment
       """, to: "mqtt.conf")
     let whole = try box.run(
       [Box.bridge, "check", "--rules", rules, "--json", "-"], input: "a/1 x\n")
     #expect(
-      whole.output.contains(#""alert":{"title":"y ; z","body":"x #1"}"#),
+      whole.output.contains(#""alert":{"title":"y ; z","body":"x #1"},"thread-id":"room #1""#),
       "\(whole.errors)\(whole.output)")
     try box.write("subscribe = a/#\n[a/#] x\nalert = x\n", to: "mqtt.conf")
     let wrong = try box.run([Box.bridge, "check", "--rules", rules])

@@ -180,7 +180,8 @@ import Testing
   // MARK: - Exit statuses and environment
 
   @Test func `each exit status is documented, and each page has those of its command`() throws {
-    let statuses = try all(#/case \w+ = (\d+)/#, in: source("TinyPushAgent/System/ExitStatus.swift"))
+    let statuses = try all(
+      #/case \w+ = (\d+)/#, in: source("TinyPushAgent/System/ExitStatus.swift"))
     func documented(_ page: String) throws -> Set<String> {
       all(#/(?m)^\.It (\d+)$/#, in: try ManPage(page).section("EXIT STATUS"))
     }

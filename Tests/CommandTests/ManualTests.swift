@@ -331,7 +331,7 @@ import Testing
     #expect(try bash([program, "send", "-c", config, "--to", "f"], in: box) == ["family"])
     #expect(try bash([program, "send", "--level", "t"], in: box) == ["time-sensitive"])
     #expect(try bash([program, "send", "--data", ""], in: box) == [])
-    #expect(try bash([program, "help", "se"], in: box) == ["send"])
+    #expect(try bash([program, "help", "se"], in: box) == ["send", "settings"])
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try sandbox.device(box, "add", "pad")
     let devices = [program, "sandbox", "device", "offline", "--dir", box.path + "/sandbox"]

@@ -81,6 +81,13 @@ import Testing
     ("format = 2\n[gateway]\nformat = 1\n", 2, "there are no [sections] here"),
     ("settle = 5s\nformat = two\n", 2, "format must be 2, 1 or 0"),
     ("\u{1}\u{2}\u{3}\n", 1, "expected KEY = VALUE"), ("= 5s\n", 1, "expected KEY = VALUE"),
+    (
+      "settle = 5s\nspool = /spool # on the card\n", 2,
+      #"spool is "/spool # on the card": put the comment on a line of its own, beginning with #"#
+    ),
+    (
+      "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
+    ),
     ("on-trouble = x\n  y && z\n", 2, "expected KEY = VALUE"),
     ("log = changes\nspool = /a\u{1}b\n", 2, "a control character is in this line"),
     ("settle = 5s ; fine\nlimit-summary = \(long) ;-)\n", 2, "limit-summary must be at most"),
@@ -118,7 +125,8 @@ import Testing
   private static let token = String(repeating: "0", count: 64)
 
   @Test(arguments: [
-    "ttll = 5h", "ttl = 5x", "certficate = x", "ttl = 1h hour",
+    "ttll = 5h", "ttl = 5x", "certficate = x", "ttl = 1h # hour",
+    "on-trouble = a\u{1}b",
     "[gateway]\nttl = 1h", "protocol = http2\nsettle = 5s", "signing-key = missing.p8",
   ])
   func `a mistake in a setting that a command does not need is a warning`(line: String) throws {
@@ -142,8 +150,9 @@ import Testing
   }
 
   @Test(arguments: [
-    "spol = /tmp", "spool /spool", "settle 5s", "protocol = http", "recipents = x",
-    "status = /a\u{1}b", "-o:spool", "-o:=x", "-o:ttl=5",
+    "spol = /tmp", "spool = /spool # on the card", "spool /spool", "settle 5s", "protocol = http",
+    "[spool]\nspool = /spool", "recipents = x", "status = /a\u{1}b", "-o:spool", "-o:=x",
+    "-o:ttl=5",
   ])
   func `a mistake in a setting that send needs is an error`(line: String) throws {
     let box = try Box()
@@ -280,7 +289,7 @@ import Testing
       certificate=\(Certificates.path("client.pem"))
       key:\(Certificates.path("client.key"))
       spool = \(box.spool)   ; where it is
-        state = \(box.state)\t# beside it
+        state = \(box.state)\t; beside it
       settle = 2s
 
       """, to: "tinypush.conf")

@@ -17,7 +17,8 @@ private func lines(_ text: String) -> [String] {
         "\(lines.number) \(String(bytes.extracting(name)))=\(String(bytes.extracting(value)))\(end)"
       )
     case .section(let name): found.append("\(lines.number) [\(String(bytes.extracting(name)))]")
-    case .unprintable: found.append("\(lines.number) unprintable")
+    case .unprintable(let name):
+      found.append("\(lines.number) \(String(bytes.extracting(name))) unprintable")
     case .unknown: found.append("\(lines.number) unknown")
     }
   }
@@ -31,12 +32,15 @@ private func lines(_ text: String) -> [String] {
     ("\u{FEFF}a = b\r\n\r\nc = d\r\n", ["1 a=b", "3 c=d"]),
     ("  a-b \t=  c d \t\n", ["1 a-b=c d"]), ("a:b=c", ["1 a=b=c"]), ("a=b:c", ["1 a=b:c"]),
     ("a =\n", ["1 a="]), ("= b\n", ["1 unknown"]), ("a b\n", ["1 unknown"]),
-    ("a = b ; c # d", ["1 a=b ; c # d|b"]), ("a = b\t#c", ["1 a=b\t#c|b"]),
-    ("a = b;c#d", ["1 a=b;c#d"]), ("a = #", ["1 a=#"]), ("a = ; b", ["1 a=; b"]),
+    ("a = b ; c # d", ["1 a=b ; c # d|b"]), ("a = b\t;c", ["1 a=b\t;c|b"]),
+    ("a = b #c", ["1 a=b #c"]),
+    ("a = b;c#d", ["1 a=b;c#d"]), ("a = #", ["1 a=#"]), ("a = ; b", ["1 a=; b|"]),
+    ("a =;b", ["1 a=;b"]),
     ("[a/#]\nb = c", ["1 [a/#]", "2 b=c"]), (" [a] # b", ["1 [a]"]), ("[a] b", ["1 unknown"]),
     ("[]", ["1 []"]), ("[a", ["1 unknown"]), ("[a=b]", ["1 [a=b]"]),
-    ("a = b\u{0}c", ["1 unprintable"]), ("a\u{1B} = b", ["1 unprintable"]),
-    ("a = b\rc = d", ["1 unprintable"]), ("a = b\tc", ["1 a=b\tc"]), ("\u{0}\u{0}", ["1 unknown"]),
+    ("a = b\u{0}c", ["1 a unprintable"]), ("a\u{1B} = b", ["1 a\u{1B} unprintable"]),
+    ("a = b\rc = d", ["1 a unprintable"]), ("a = b\tc", ["1 a=b\tc"]),
+    ("\u{0}\u{0}", ["1 unknown"]),
     ("a = é", ["1 a=é"]),
   ] as [(String, [String])])
 func `a configuration is read line by line`(text: String, wanted: [String]) {

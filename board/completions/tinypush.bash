@@ -47,7 +47,7 @@ _tinypush() {
   fi
   if ((COMP_CWORD == 2)) && [[ $command == help ]]; then
     words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "$words settings" -- "$current")
     return
   fi
   if ((COMP_CWORD > 2)) && [[ "$command ${COMP_WORDS[2]}" == 'sandbox device' ]]; then verb=device; fi
@@ -64,7 +64,9 @@ _tinypush() {
     value=$(sed -n "s/^  \(-[a-z], \)\{0,1\}$option\(, --[a-z-]*\)\{0,1\} \([^ ]\{1,\}\) .*/\3/p" <<<"$help" | head -n 1)
   elif [[ $current != "${COMP_WORDS[COMP_CWORD]}" || ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
     # The value of a setting.
+    [[ $option =~ ^[a-z-]+$ ]] || return
     value=$(_tinypush_settings "$program" | sed -n "s/^$option=//p")
+    [[ $value ]] || return
   fi
 
   case "$option $value" in

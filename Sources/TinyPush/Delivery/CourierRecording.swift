@@ -80,7 +80,8 @@ extension Courier {
   /// Records a problem with a recipients file that keeps a notification from a recipient.
   @inline(never)
   mutating func record(
-    _ problem: RecipientsReader.Problem, _ notification: Notification, _ text: UInt16, of file: FileNumber
+    _ problem: RecipientsReader.Problem, _ notification: Notification, _ text: UInt16,
+    of file: FileNumber
   ) {
     outbox.touch(text)
     let offset = outbox[text: text].offset

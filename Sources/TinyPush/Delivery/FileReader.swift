@@ -79,7 +79,9 @@ struct FileReader: ~Copyable {
     kept.lines.pass(passed, in: input.span(0..<count))
     kept.offset += Int64(passed)
     kept.reader.resume(at: 0)
-    if recipientsText == kept.text, recipientsList == kept.list { kept.listPlace = recipientsReader.present }
+    if recipientsText == kept.text, recipientsList == kept.list {
+      kept.listPlace = recipientsReader.present
+    }
     return kept
   }
 

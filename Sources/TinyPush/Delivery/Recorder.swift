@@ -230,7 +230,8 @@ struct Recorder: ~Copyable {
   /// The problem keeps the notification from a recipient. Returns whether the record shows all of
   /// the notification.
   mutating func refuse(
-    _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader, _ notification: Notification,
+    _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader,
+    _ notification: Notification,
     _ number: UInt16, _ outbox: borrowing Outbox
   ) -> Bool {
     var reason = Text(capacity: 512)
@@ -261,7 +262,8 @@ struct Recorder: ~Copyable {
 
   /// Describes a problem with a recipients file, and returns its code.
   private static func describe(
-    _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader, _ reason: inout Text
+    _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader,
+    _ reason: inout Text
   ) -> StaticString {
     reason.append("recipients file ")
     reason.append(bytes: recipientsReader.name())

@@ -162,6 +162,14 @@ public struct Config: ~Copyable {
     _ problem: inout Text
   ) -> Bool {
     guard !isFormer(text.extracting(name)) else { return true }
+    if let index = Self.table.index(of: text.extracting(name)),
+      Self.table.rows[index].mayHaveComment, ConfigLines.mayHaveComment(value, in: text)
+    {
+      problem.append(printable: text.extracting(name))
+      problem.append(" is \"", printable: text.extracting(value))
+      problem.append("\": put the comment on a line of its own, beginning with #")
+      return false
+    }
     guard
       let index = Self.table.set(name: name, value: value, of: text, in: &self, &problem)
     else { return false }

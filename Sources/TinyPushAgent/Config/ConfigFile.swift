@@ -14,9 +14,17 @@ public enum ConfigFile {
   ) throws(InputFile.Problem) {
     var text = Text(capacity: bytesMax)
     defer { text.wipe() }
-    try InputFile.read(path, to: &text, bytesMax: bytesMax)
+    // Here `-` is the name of a file.
+    let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY, 0)
+    guard descriptor >= 0 else { throw .cannotRead(-descriptor) }
+    try InputFile.read(descriptor, to: &text, bytesMax: bytesMax)
     var lines = ConfigLines()
     while let line = lines.next(in: text.bytes) { body(line, lines.number, text.bytes) }
+  }
+
+  /// The exit status of a program whose configuration file cannot be read.
+  public static func status(of problem: InputFile.Problem) -> ExitStatus {
+    problem.isMissing || problem.status == .noPermission ? problem.status : .config
   }
 
   /// Appends the last value of a setting; nothing if the file does not have it.
@@ -25,7 +33,7 @@ public enum ConfigFile {
       guard case .setting(let key, let found) = line, text.extracting(key).equals(name) else {
         return
       }
-      value.clear()
+      value.wipe()
       value.append(bytes: text.extracting(found))
     }
   }
@@ -45,7 +53,7 @@ public enum ConfigFile {
     return CString(name.extracting(0..<end))
   }
 
-  /// Appends what is wrong with a line that has no setting of the file.
+  /// Appends what is wrong with a line that is not a setting.
   ///
   /// - Parameter expected: the form of the lines.
   package static func describe(
@@ -77,20 +85,27 @@ public enum ConfigFile {
     var problem = Text(capacity: 512)
     // The first mistake counts, but one that the reader ignores only if there is no other.
     var isWrong = false
+    var isInSection = false
     do throws(InputFile.Problem) {
       try forEachLine(of: path) { line, number, text in
         guard !isWrong else { return }
         problem.clear()
         var isNeeded = true
-        if case .setting(let name, let value) = line {
-          guard !config.set(name: name, value: value, of: text, line: number, &problem) else {
+        switch line {
+        case .setting(let name, let value):
+          if isInSection {
+            describe(.section(name), expected: "", in: &problem)
+          } else if config.set(name: name, value: value, of: text, line: number, &problem) {
             return
           }
           isNeeded = Config.isForCommands(text.extracting(name))
-        } else {
-          describe(line, expected: "KEY = VALUE", in: &problem)
-          if case .section = line { isNeeded = false }
+        case .section:
+          isInSection = true
+          isNeeded = false
+        case .unprintable(let name): isNeeded = Config.isForCommands(text.extracting(name))
+        case .unknown: break
         }
+        if problem.count == 0 { describe(line, expected: "KEY = VALUE", in: &problem) }
         isWrong = isNeeded || reader == .agent
         guard isWrong || message.count == 0 else { return }
         message.clear()
@@ -104,8 +119,10 @@ public enum ConfigFile {
       message.append(
         error.status == .noPermission
           ? ": run the command as root (sudo) or as the agent's user, or give another file with --config FILE"
-          : ": create it, or name another file with --config FILE")
-      throw error.isMissing || error.status == .noPermission ? error.status : .config
+          : error.isMissing
+            ? ": create it, or name another file with --config FILE"
+            : ": name another file with --config FILE")
+      throw status(of: error)
     }
     if isWrong { throw .config }
   }

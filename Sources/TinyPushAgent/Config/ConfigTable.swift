@@ -134,7 +134,7 @@ extension Config {
           config.courier.limitAll = try Config.rateLimit(value)
         }),
       Setting(
-        "limit-summary", "TEXT", "the alert after those over a limit: 37 more alerts in 10 minutes",
+        "limit-summary", "TEXT", "the text of the alert that counts the alerts over a limit",
         .text { config, value throws(Problem) in
           guard let words = SummaryWords(Config.unquoted(value)) else {
             throw .value(
@@ -155,7 +155,8 @@ extension Config {
         .time(min: 1000, max: 604_800_000) { $0.troubleAfter = $1 }),
 
       Setting(
-        "connect-timeout", "TIME", default: "10s", "the wait for an address, and for its handshake",
+        "connect-timeout", "TIME", default: "10s",
+        "how long to wait for a connection to an address",
         .time(min: 1000, max: 600_000) { $0.connectTimeout = $1 }),
       Setting(
         "payload-limit", "SIZE", for: .command, "the largest payload, if below the protocol's",
@@ -167,7 +168,7 @@ extension Config {
         }),
       Setting(
         "uncertain", "resend|drop", default: "resend",
-        "what to do when nobody knows whether it arrived",
+        "what to do when nobody knows whether a notification arrived",
         .choice { $0.courier.uncertain = $1 == 0 ? .resend : .drop }),
       Setting(
         "window", "COUNT", default: "8192", "the most notifications, and files, in flight",
@@ -189,7 +190,8 @@ extension Config {
         }),
       Setting(
         "answer-timeout", "TIME", default: "30s",
-        only: .http2("the service does not answer what it accepts"), "how long they wait",
+        only: .http2("the service does not answer what it accepts"),
+        "how long a notification waits for its answer",
         .time(min: 100, max: 600_000) { $0.courier.answerTimeout = $1 }),
       Setting(
         "ping", "TIME", default: "1h", only: .http2("the service does not answer what it accepts"),
@@ -212,7 +214,7 @@ extension Config {
         .choice { $0.binary.confirm = BinaryLink.Confirm(rawValue: UInt8($1))! }),
       Setting(
         "format", "2|1|0", default: "2", for: .command,
-        only: .binary("there are no frames of several formats"), "the command of the frames",
+        only: .binary("there are no frames of several formats"), "the version of the frames",
         .choice {
           $0.binary.format = FrameFormat(rawValue: UInt8(2 - $1))!
           $0.courier.rules.isOfOldFrames = $1 > 0

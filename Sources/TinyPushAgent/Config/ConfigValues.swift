@@ -147,7 +147,7 @@ extension Config {
 
   /// Reads a duration: `20ms`, `10s`, `5m`, `2h`, `1d`.
   ///
-  /// - Parameter least: the smallest duration: 0, 100 or 1000 ms.
+  /// - Parameter least: the smallest duration: 0, 100, 1000, 5000 or 60,000 ms.
   @inline(never)
   package static func duration(
     _ value: Span<UInt8>, min least: UInt64 = 0, max: UInt64
@@ -163,7 +163,12 @@ extension Config {
       throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
     }
     guard number * scale >= least else {
-      throw .value(least == 100 ? "at least 100ms" : least == 1000 ? "at least 1s" : "at least 1m")
+      switch least {
+      case 100: throw .value("at least 100ms")
+      case 1000: throw .value("at least 1s")
+      case 5000: throw .value("at least 5s")
+      default: throw .value("at least 1m")
+      }
     }
     return .milliseconds(number * scale)
   }

@@ -34,7 +34,7 @@ public struct Setting<Settings: ~Copyable>: Sendable {
   public let standard: StaticString
   /// One line about the setting.
   public let help: StaticString
-  /// Who cannot do without the setting.
+  /// Who needs the setting.
   let reader: Config.Reader
   /// The only protocol that the setting is for; nil: both.
   let only: Only?
@@ -98,7 +98,7 @@ public struct SettingsTable<Settings: ~Copyable>: Sendable {
   }
 
   /// Sets each setting to its default.
-  func setDefaults(of settings: inout Settings) {
+  public func setDefaults(of settings: inout Settings) {
     for row in rows where row.standard.utf8CodeUnitCount > 0 {
       do throws(Config.Problem) {
         try row.read(row.standard.span, into: &settings)

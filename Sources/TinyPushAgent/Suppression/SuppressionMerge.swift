@@ -178,7 +178,9 @@ public struct SuppressionMerge: ~Copyable {
         next += 1
       }
       if !isWhole, change != nil { known = .overriding(known, lists.list.find(token)) }
-      guard let result = change?.merged(with: known, isMadeNow: areMadeNow) ?? known else { continue }
+      guard let result = change?.merged(with: known, isMadeNow: areMadeNow) ?? known else {
+        continue
+      }
       let wasSuppressed = known?.forbids() ?? false
       let isSuppressed = result.forbids()
       if result.isForgotten {

@@ -68,11 +68,17 @@ public enum InputFile {
   }
 
   /// Appends the file's contents, at most `bytesMax` bytes.
-  @inline(never)
   public static func read(
     _ path: UnsafePointer<CChar>, to text: inout Text, bytesMax: Int
   ) throws(Problem) {
-    let descriptor = try open(path)
+    try read(open(path), to: &text, bytesMax: bytesMax)
+  }
+
+  /// Appends the contents of an open file, at most `bytesMax` bytes, and closes the file.
+  @inline(never)
+  static func read(
+    _ descriptor: Int32, to text: inout Text, bytesMax: Int
+  ) throws(Problem) {
     defer { close(descriptor) }
     let buffer = FixedBuffer<UInt8>(capacity: 4096)
     // The file may have a password.

@@ -11,9 +11,9 @@ struct Main {
       notes: """
         Every command takes --rules FILE (the broker and the rules; otherwise
         /etc/tinypush/mqtt.conf), --config FILE (the agent's configuration, for the
-        spool), -o KEY=VALUE over it, and --help. `tinypush-mqtt help COMMAND` prints the
-        same help, `tinypush-mqtt help settings` the settings of the file of --rules,
-        and `tinypush-mqtt --version` the version.
+        spool), -o KEY=VALUE over it, and --help. `tinypush-mqtt help COMMAND` prints
+        the same help, `tinypush-mqtt help settings` the settings of the file of
+        --rules, and `tinypush-mqtt --version` the version.
         """, settings: BridgeConfig.table, in: BridgeConfig.defaultFile,
       [RunCommand.command, CheckCommand.command, FleetCommand.command, TakeoverCommand.command]
     ).run()

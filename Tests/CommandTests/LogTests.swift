@@ -91,7 +91,10 @@ import Testing
     let manager = try NotifySocket(in: box)
     let agent = try box.agent(gateway, environment: manager.environment)
     try manager.receives("STATUS=connected")
+    // A gateway that is just ending fails a connection in another way than one that is gone.
+    agent.signal(SIGSTOP)
     gateway.child.kill()
+    agent.signal(SIGCONT)
     for _ in 1...3 { try manager.receives("STATUS=cannot connect") }
     #expect(agent.errors.count(of: "cannot connect") == 1)
     let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")

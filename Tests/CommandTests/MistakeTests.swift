@@ -166,6 +166,8 @@ import Testing
     #expect(ended.status == (isOption ? 64 : 78))
     #expect(ended.errors.hasPrefix("tinypush send: \(isOption ? "-o" : path)"), "\(ended.errors)")
     #expect(ended.errors.count { $0 == "\n" } == 1, "\(ended.errors)")
+    // A section is named by its own line, which is the second, not by that of a setting in it.
+    if line.hasPrefix("[") { #expect(ended.errors.contains(":2: there are no [sections]")) }
     #expect(box.queued == [])
   }
 

@@ -85,22 +85,24 @@ public enum ConfigFile {
     var problem = Text(capacity: 512)
     // The first mistake counts, but one that the reader ignores only if there is no other.
     var isWrong = false
-    var isInSection = false
+    var sectionLine: Int32 = 0
     do throws(InputFile.Problem) {
       try forEachLine(of: path) { line, number, text in
         guard !isWrong else { return }
         problem.clear()
         var isNeeded = true
+        var place = number
         switch line {
         case .setting(let name, let value):
-          if isInSection {
+          if sectionLine > 0 {
             describe(.section(name), expected: "", in: &problem)
+            place = sectionLine
           } else if config.set(name: name, value: value, of: text, line: number, &problem) {
             return
           }
           isNeeded = Config.isForCommands(text.extracting(name))
         case .section:
-          isInSection = true
+          sectionLine = number
           isNeeded = false
         case .unprintable(let name): isNeeded = Config.isForCommands(text.extracting(name))
         case .unknown: break
@@ -110,7 +112,7 @@ public enum ConfigFile {
         guard isWrong || message.count == 0 else { return }
         message.clear()
         message.append(cString: path)
-        message.append(":", number, ": ")
+        message.append(":", place, ": ")
         message.append(problem)
       }
     } catch {

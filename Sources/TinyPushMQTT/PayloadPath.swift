@@ -114,12 +114,6 @@ public enum PayloadPath {
   }
 
   private static func number(_ text: Span<UInt8>) -> Int? {
-    guard text.count > 0, text.count < 7 else { return nil }
-    var value = 0
-    for index in text.indices {
-      guard text[index].isDigit else { return nil }
-      value = value * 10 + Int(text[index].digitValue)
-    }
-    return value
+    text.count < 7 ? text.wholeNumber.map { Int($0) } : nil
   }
 }

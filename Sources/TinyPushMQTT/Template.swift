@@ -217,12 +217,7 @@ enum Template {
   /// The number of a level, from 1 to 99.
   private static func level(_ text: Span<UInt8>) -> Int? {
     guard text.count == 1 || text.count == 2, text[0] != UInt8(ascii: "0") else { return nil }
-    var value = 0
-    for index in text.indices {
-      guard text[index].isDigit else { return nil }
-      value = value * 10 + Int(text[index].digitValue)
-    }
-    return value
+    return text.wholeNumber.map { Int($0) }
   }
 }
 

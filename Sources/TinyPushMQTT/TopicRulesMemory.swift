@@ -42,10 +42,7 @@ extension TopicRules {
   func silence(_ rule: Int) -> Duration? {
     guard hasSilences else { return nil }
     for index in entryRange(rule) where entries[index].key == .silentFor {
-      let digits = value(entries[index])
-      var seconds: UInt64 = 0
-      for place in digits.indices { seconds = seconds * 10 + UInt64(digits[place].digitValue) }
-      return .seconds(seconds)
+      return .seconds(value(entries[index]).wholeNumber ?? 0)
     }
     return nil
   }

@@ -103,7 +103,7 @@ enum TokenCommand {
     }
     guard listing.isDamaged else { return .ok }
     message.append(
-      "the list is damaged, or another version wrote it: restore a copy of the list; otherwise the agent sets the file aside, and sends to its tokens again"
+      "the list is damaged, or version 0.2.0 wrote it: the lines above can be read; the agent takes over the list of 0.2.0, or sets the damaged file aside and keeps these lines"
     )
     throw arguments.fail(.dataRefused, message)
   }

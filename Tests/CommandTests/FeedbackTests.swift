@@ -381,7 +381,7 @@ import Testing
     let occupied = try box.pull(service, ["state=" + file])
     #expect(occupied.status == 73, "\(occupied.errors)")
     mkdir(box.state, 0o755)
-    let disk = try Disk(at: box.state, "size=1m,nr_inodes=50")
+    let disk = try Disk(at: box.state, "size=2m,nr_inodes=50")
     defer { disk.end() }
     for resource in Disk.Resource.allCases {
       try disk.fill(resource)
@@ -427,7 +427,7 @@ import Testing
     let outage = try Outage(in: box, .kill)
     let disk = try Disk(at: box.state, "size=16m")
     defer { disk.end() }
-    try writeFile(String(repeating: "x", count: 15 << 20), to: box.state + "/ballast")
+    try writeFile(String(repeating: "x", count: 13 << 20), to: box.state + "/ballast")
     let service = try FeedbackService(in: box, ["--tuples", "100000"])
     let pull = try box.pull(service, environment: outage.environment(at: 0))
     #expect(pull.status == 74, "\(pull.errors)")

@@ -81,26 +81,29 @@ private func word(_ bytes: [UInt8]) -> UInt64 {
   bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
 }
 
-/// Returns a list as it may be on a disk, usually with a correct sum.
+/// Returns a list as it may be on a disk: the text, or lines of tokens that its bytes choose.
 ///
-/// The text's first seven bytes decide what the list's end says and how often the rest is repeated.
+/// The text's first byte decides between both; then four bytes a line decide the token's first
+/// digits, the time and the reason. Some bytes leave something else in a line's place.
 private func list(of text: [UInt8]) -> [UInt8] {
-  guard text.count > 7 else { return text }
-  let head = text.prefix(7).map { Int($0) }
-  let rest = text.dropFirst(7)
+  guard let first = text.first, first & 1 == 0 else { return Array(text.dropFirst()) }
+  let words = [
+    " feedback\n", " invalid token\n", " by hand\n", " gone\n", " registered\n", "", " x\n",
+  ]
   var list: [UInt8] = []
-  for _ in 0...head[0] % 8 { list += rest }
-  let records = head[1] < 192 ? max(list.count / 40 - head[2] % 4, 0) : head[2]
-  let others = head[3] < 192 ? max(list.count - 40 * records, 0) : head[4]
-  list += [0x54, 0x50, 0x53, 0x32]
-  for number in [records, others] {
-    list += [0, UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)]
+  var high = 0
+  for start in stride(from: 1, to: text.count - 3, by: 4) {
+    let part = text[start..<start + 4].map { Int($0) }
+    high += part[0] == 255 ? -7 : part[0]
+    for shift in stride(from: 12, through: 0, by: -4) { list.append(digit(high >> shift)) }
+    list += [UInt8](repeating: digit(part[1]), count: part[1] == 255 ? 40 : 60)
+    list += Array(" \(part[2])".utf8)
+    list += Array(words[part[3] % words.count].utf8)
   }
-  let value = sum(list[...])
-  for place in 0..<8 { list.append(UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64(place)))) }
-  if head[5] == 255 { list[head[6] * list.count / 256] ^= 1 }
   return list
 }
+
+private func digit(_ number: Int) -> UInt8 { Array("0123456789abcdef".utf8)[number & 15] }
 
 /// Bytes on a disk, whose end may become unreadable.
 private final class Medium {
@@ -131,8 +134,19 @@ func listViolation(_ text: [UInt8]) -> String? {
   var lists = SuppressionLists()
   lists.list = medium.list()
   var tokens = [[UInt8](repeating: 0, count: 32), [UInt8](repeating: 255, count: 32)]
-  for start in stride(from: 0, to: bytes.count - 32, by: 40 * 17) {
-    tokens.append(Array(bytes[start..<start + 32]))
+  var listed: [SuppressionRecord] = []
+  while let record = lists.next() {
+    if let last = listed.last, !(last.token < record.token) { return "the records are not sorted" }
+    listed.append(record)
+    tokens.append((0..<32).map { record.token.bytes[$0] })
+  }
+  guard lists.list.count == listed.count else {
+    return "\(lists.list.count) records are counted, and \(listed.count) read"
+  }
+  for record in listed {
+    guard let found = lists.find(record.token), found.time == record.time else {
+      return "a record in the list is not found"
+    }
   }
   var found: [UInt32?] = []
   for round in 0..<3 {
@@ -150,8 +164,5 @@ func listViolation(_ text: [UInt8]) -> String? {
       }
     }
   }
-  medium.end = bytes.count
-  var count = 0
-  while lists.next() != nil { count += 1 }
-  return count > bytes.count / 40 ? "\(count) records in \(bytes.count) bytes" : nil
+  return listed.count > bytes.count / 70 ? "\(listed.count) records in \(bytes.count) bytes" : nil
 }

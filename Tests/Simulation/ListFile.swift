@@ -2,14 +2,9 @@ import TinyPush
 
 /// Returns the bytes of a suppression list with these records, which must be sorted.
 func listBytes(_ records: [SuppressionRecord]) -> [UInt8] {
-  nonisolated(unsafe) var bytes: [UInt8] = []
-  var writer = ListWriter { part, count in
-    bytes += UnsafeRawBufferPointer(start: part, count: count)
-    return 0
-  }
-  for record in records { writer.add(record) }
-  _ = writer.finish()
-  return bytes
+  var text = Text(capacity: records.count * SuppressionRecord.lineMax)
+  for record in records { record.append(to: &text) }
+  return [UInt8](text.bytes)
 }
 
 extension SuppressionList {
@@ -36,11 +31,18 @@ final class ListFile {
     bytes = listBytes(records.values.sorted { $0.token < $1.token })
   }
 
-  /// Returns a damaged copy.
+  /// Returns a copy with one damaged byte, which costs a record, or two if the byte is a line end.
   func damaged(_ random: inout Seeded) -> ListFile {
+    guard !bytes.isEmpty, !isDamaged else { return self }
     let copy = ListFile(records)
-    copy.bytes[random.upTo(copy.bytes.count - 1)] ^= 1 << 5
-    (copy.records, copy.lost, copy.isDamaged) = ([:], isDamaged ? lost : records, true)
+    let place = random.upTo(bytes.count - 1)
+    let line = bytes[..<place].count { $0 == 0x0A }
+    let order = records.values.sorted { $0.token < $1.token }.map { World.number($0.token) }
+    for number in order[line...].prefix(bytes[place] == 0x0A ? 2 : 1) {
+      copy.lost[number] = copy.records.removeValue(forKey: number)
+    }
+    copy.bytes[place] ^= 1 << 7
+    copy.isDamaged = true
     return copy
   }
 }
@@ -71,11 +73,11 @@ final class ListDirectory {
   func merge(_ changes: [SuppressionRecord], forget: Set<Int> = [], isWhole: Bool) -> Bool {
     guard canWrite, !isLocked else { return false }
     let before = (list, recent)
-    // Damaged files are set aside.
-    if recent?.isDamaged == true { recent = nil }
-    if list?.isDamaged == true { list = nil }
+    // Damaged files are set aside, and their other records are kept.
+    let isDamaged = list?.isDamaged == true || recent?.isDamaged == true
     let isSmall =
-      !isWhole && forget.isEmpty && (recent?.records.count ?? 0) + changes.count <= Self.recentMax
+      !isWhole && forget.isEmpty && !isDamaged
+      && (recent?.records.count ?? 0) + changes.count <= Self.recentMax
     if isSmall, changes.isEmpty {
       uncertain = uncertain ?? before
       return true

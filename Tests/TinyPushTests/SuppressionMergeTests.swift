@@ -199,7 +199,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     let list = store["suppressed"]
     merge([record(1, 1001, .registered)])
     #expect(store.names == ["recent", "suppressed"])
-    #expect(store["suppressed"] == list && store["recent"]?.count == 60)
+    #expect(store["suppressed"] == list && store["recent"]?.count == 81)
   }
 
   @Test func `reported outcomes take the main list into account`() throws {
@@ -238,26 +238,44 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     return store
   }
 
+  /// Returns what the lines of a file say, read in another way.
+  private func records(_ bytes: [UInt8]) -> [SuppressionRecord] {
+    let form = #/([0-9a-f]{64}) ([0-9]+) (registered|feedback|invalid token|by hand|gone)/#
+    var (records, last): ([SuppressionRecord], String) = ([], "")
+    for line in String(decoding: bytes, as: UTF8.self)
+      .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    {
+      guard let match = line.wholeMatch(of: form), last < String(match.1),
+        let time = UInt32(match.2),
+        let reason = (reasons + [.gone]).first(where: { "\($0.text)" == match.3 }),
+        let token = DeviceToken(hex: Array(match.1.utf8).span)
+      else { continue }
+      last = String(match.1)
+      records.append(SuppressionRecord(token: token.identity, time: time, reason: reason))
+    }
+    return records
+  }
+
   @Test(arguments: ["suppressed", "recent"])
-  func `a damaged file is set aside, and the other file stays in use`(name: String) throws {
-    let other = try filled()
-    var damages: [[UInt8]] = [Array("an older version wrote this".utf8), []]
-    for place in [0, 39, 50, 100, 7000, 48_000, 52_000] {
-      var bytes = other[name]!
-      guard place < bytes.count else { continue }
-      damages.append(Array(bytes.prefix(place + 1)))
+  func `a damaged file is set aside, and its other lines stay in use`(name: String) throws {
+    let whole = try #require(filled()[name])
+    var damages: [[UInt8]] = [Array("an older version wrote this".utf8), Array(whole.dropFirst(3))]
+    for place in [0, 39, 50, 78, 100, 7000, 48_000, 52_000] where place < whole.count {
+      var bytes = whole
+      // The line end at 78 would make a whole list.
+      if place != 78 { damages.append(Array(bytes.prefix(place + 1))) }
       bytes[place] ^= 64
       damages.append(bytes)
+      bytes.insert(contentsOf: [UInt8](repeating: 0, count: 5000), at: place)
+      damages.append(bytes)
     }
+    damages.append(whole + Array(whole.prefix(79)))
     for bytes in damages {
       let store = try filled()
       store[name] = bytes
-      if name == "recent" {
-        store.model[1] = nil
-        store.model[2] = Known(record(2))
-        store.model[4] = Known(record(4))
-      } else {
-        store.model = store.model.filter { [1, 2, 4].contains($0.key) }
+      store.model = [:]
+      for file in ["suppressed", "recent"] {
+        _ = store.change(records(try #require(store[file])))
       }
       var lists = SuppressionLists(state: store.path)
       let found = (0..<2400).filter { lists.find(token($0)).map(Known.init) == store.model[$0] }
@@ -265,11 +283,47 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       let isDamaged = lists.isDamaged
       #expect(isDamaged)
       #expect(store.merge([]) == [] && store.wasDamaged && store.isRight())
-      #expect(store[name + ".damaged"] == bytes && store[name] == nil)
+      #expect(store[name + ".damaged"] == bytes)
+      #expect(store.names == ["suppressed", name + ".damaged"].sorted())
       let change = [record(9, 7)]
       #expect(store.merge(change) == store.change(change))
       #expect(!store.wasDamaged && store.isRight())
     }
+  }
+
+  @Test func `the binary lists of 0.2.0 are taken over`() throws {
+    let store = try Store()
+    func old(_ records: [SuppressionRecord]) -> [UInt8] {
+      var bytes: [UInt8] = []
+      for record in records {
+        bytes += (0..<32).map { record.token.bytes[$0] }
+        bytes += (0..<4).map { UInt8(truncatingIfNeeded: record.time >> (24 - 8 * $0)) }
+        bytes += [record.reason.rawValue, 0, 0, 0]
+      }
+      bytes += Array("TPS2".utf8) + [0, 0, 0, UInt8(records.count), 0, 0, 0, 0]
+      let sum = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
+        ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3
+      }
+      return bytes + (0..<8).map { UInt8(truncatingIfNeeded: sum >> (56 - 8 * $0)) }
+    }
+    let list = (0..<200).map { record(2 * $0, 1000, reasons[$0 % 4]) }
+    let recent = [record(2, 1001, .registered), record(3, 1001, .gone)]
+    store["suppressed"] = old(list)
+    store["recent"] = old(recent)
+    _ = store.change(list + recent)
+    #expect(store.merge([]) == [] && !store.wasDamaged && store.isRight())
+    #expect(Set(store.names).isSubset(of: ["recent", "suppressed"]))
+
+    // A damaged list of 0.2.0 is set aside.
+    let damaged = try Store()
+    var bytes = old(list)
+    bytes[100] ^= 1
+    damaged["suppressed"] = bytes
+    damaged["recent"] = old(recent)
+    _ = damaged.change(recent)
+    #expect(damaged.merge([]) == [] && damaged.wasDamaged && damaged.isRight())
+    #expect(damaged.names == ["suppressed", "suppressed.damaged"])
+    #expect(damaged["suppressed.damaged"] == bytes)
   }
 
   // MARK: - Failures
@@ -290,8 +344,8 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     var failures = 0
     for free in 0..<pages {
       unlink(store.path + "/filler")
-      // Three pages are taken.
-      let filler = Data(count: max(pages - 3 - free, 0) * 4096)
+      // Four pages are taken.
+      let filler = Data(count: max(pages - 4 - free, 0) * 4096)
       try filler.write(to: URL(filePath: store.path + "/filler"))
       guard inside.merge(changes, isWhole: true) == nil else {
         _ = inside.change(changes)
@@ -319,13 +373,15 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     }
     states.append(before.merging(["suppressed": after]) { $1 })
     states.append(["suppressed": after])
+    states.append(before.merging([".new": after, "suppressed.damaged": after]) { $1 })
     for state in states {
       for isWhole in [true, false] {
         for name in store.names { store[name] = nil }
         for (name, bytes) in state { store[name] = bytes }
         #expect(store.merge(changes, isWhole: isWhole) != nil)
         #expect(store.isRight() && !store.wasDamaged)
-        #expect(Set(store.names).isSubset(of: ["recent", "suppressed"]))
+        #expect(
+          Set(store.names).isSubset(of: ["recent", "suppressed", "suppressed.damaged"]))
       }
     }
   }

@@ -276,13 +276,9 @@ extension Span<UInt8> {
   fileprivate var seconds: UInt64? {
     let units: WordList = "s m h d"
     let scales: [4 of UInt64] = [1, 60, 3600, 86_400]
-    guard count >= 2, count <= 10, let unit = units.index(of: extracting(count - 1..<count))
+    guard count >= 2, count <= 10, let unit = units.index(of: extracting(count - 1..<count)),
+      let number = extracting(0..<count - 1).wholeNumber
     else { return nil }
-    var number: UInt64 = 0
-    for index in 0..<count - 1 {
-      guard self[index].isDigit else { return nil }
-      number = number * 10 + UInt64(self[index].digitValue)
-    }
     return number * scales[unit]
   }
 }

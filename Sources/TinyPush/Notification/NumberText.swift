@@ -1,3 +1,17 @@
+extension Span<UInt8> {
+  /// The number in decimal digits; nil if there is no digit, more than 18, or another byte.
+  @inline(never)
+  package var wholeNumber: UInt64? {
+    guard count > 0, count <= 18 else { return nil }
+    var number: UInt64 = 0
+    for index in indices {
+      guard self[index].isDigit else { return nil }
+      number = number * 10 + UInt64(self[index].digitValue)
+    }
+    return number
+  }
+}
+
 /// Properties of a JSON value, which must be valid.
 extension Span<UInt8> {
   /// Whether the value is a number.

@@ -146,10 +146,7 @@ public enum RecipientsFile {
   }
 
   private static func seconds(_ digits: Span<UInt8>) -> UInt32? {
-    guard digits.count <= 10, digits.isWhole else { return nil }
-    var value: UInt64 = 0
-    for index in digits.indices { value = value * 10 + UInt64(digits[index].digitValue) }
-    return UInt32(exactly: value)
+    digits.wholeNumber.flatMap { UInt32(exactly: $0) }
   }
 
   /// Returns the language of a valid line as written there; empty: none.

@@ -26,14 +26,11 @@ public struct LaterName {
 
   /// Reads a name; nil if the agent did not give it.
   public init?(_ name: Span<UInt8>) {
-    guard name.count > 45, name[10] == .dot, name[27] == .dot else { return nil }
-    var due: Int64 = 0
-    for index in 0..<Self.dueDigits {
-      guard name[index].isDigit else { return nil }
-      due = due * 10 + Int64(name[index].digitValue)
-    }
-    guard let key = Self.number(name, at: 11), Self.number(name, at: 28) != nil else { return nil }
-    self.due = due
+    guard name.count > 45, name[10] == .dot, name[27] == .dot,
+      let due = name.extracting(0..<Self.dueDigits).wholeNumber,
+      let key = Self.number(name, at: 11), Self.number(name, at: 28) != nil
+    else { return nil }
+    self.due = Int64(due)
     self.key = key
     if name[44] == .at, name.count > 62, name[61] == .dot {
       guard let arrival = Self.number(name, at: 45) else { return nil }

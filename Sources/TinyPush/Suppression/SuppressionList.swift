@@ -1,119 +1,182 @@
-/// A suppression list in a file.
+/// A suppression list in a file: a text line for each token, sorted by token.
 ///
-/// The file holds the records sorted by token, then the end: `magic:4 | records:4 | 0:4 | sum:8`,
-/// big-endian. The sum covers all bytes before it and is checked once, when the list is opened. A
-/// lookup reads one page of records. Where the 0 is, version 0.2.0 counted the bytes of
-/// tokens of other sizes than 32 bytes, which stood behind the records; they are passed over.
+/// A line that is no record, or out of order, is passed over, so that damage costs only the tokens of
+/// the damaged lines, and perhaps that of a line beside them. The file is read once when it is opened;
+/// then a lookup reads one page.
 public struct SuppressionList: ~Copyable {
   /// Fills a buffer from an offset on; returns the number of bytes read, or a negative number.
   public typealias Read = (UnsafeMutableBufferPointer<UInt8>, Int64) -> Int
 
-  static let endByteCount = 20
-  /// "TPS2": changes with the layout.
-  static let magic: UInt32 = 0x5450_5332
-  static let recordsOfPage = 102
-  static let pageByteCount = recordsOfPage * SuppressionRecord.byteCount
+  /// A record, and where its line begins.
+  fileprivate struct Line {
+    var record: SuppressionRecord
+    var start: Int64
+  }
+
+  /// A place between two lines that count.
+  struct Place {
+    /// Where the next line begins.
+    fileprivate var offset: Int64 = 0
+    /// Lines that begin here or later are not read.
+    fileprivate var end = Int64.max
+    /// The token of the line before.
+    fileprivate var last: TokenIdentity?
+    /// A record that was read to see whether the one before is in order, and where its line begins.
+    fileprivate var ahead: Line?
+  }
+
+  private static let pageByteCount = 2048
+  /// A larger file is read up to here: it would be the list of ten million devices.
+  private static let sizeMax: Int64 = 1 << 30
 
   private let read: Read
+  private let size: Int64
   /// The number of records.
   public private(set) var count = 0
-  /// Whether the list has a wrong format or sum, or a part of it can no longer be read.
-  ///
-  /// Nothing is found in a list that was damaged when it was opened.
-  public private(set) var isDamaged: Bool
-  private let page = FixedBuffer<UInt8>(capacity: pageByteCount)
-  /// The number of the page in memory; -1: none.
-  private var held = -1
-  /// The first eight bytes of the first token of each page.
-  private var firsts = FixedBuffer<UInt64>(capacity: 0)
+  /// Whether a line does not count, or a part of the file cannot be read.
+  public private(set) var isDamaged = false
+  /// The part of the file that was read last.
+  private let window: FixedBuffer<UInt8>
+  private var windowStart: Int64 = 0
+  private var windowCount = 0
+  /// The first eight bytes of the first token that begins on each page, or on a later page.
+  private let firsts: FixedBuffer<UInt64>
+  private var pages = 0
 
   /// Makes an empty list.
-  public init() {
-    read = { _, _ in 0 }
-    isDamaged = false
-  }
+  public init() { self.init(size: 0) { _, _ in 0 } }
 
   /// Opens a list in a file of `size` bytes, which it reads by `read`.
   public init(size: Int64, _ read: @escaping Read) {
     self.read = read
-    isDamaged = true
-    open(size)
+    self.size = min(size, Self.sizeMax)
+    let isEmpty = size <= 0
+    window = FixedBuffer(capacity: isEmpty ? 0 : Self.pageByteCount + SuppressionRecord.lineMax)
+    firsts = FixedBuffer(capacity: isEmpty ? 0 : Self.page(of: self.size - 1) + 1)
+    isDamaged = size > Self.sizeMax
+    open()
   }
 
   deinit {}
 
   @inline(never)
-  private mutating func open(_ size: Int64) {
-    let end = size - Int64(Self.endByteCount)
-    guard end >= 0, fill(Self.endByteCount, from: end) else { return }
-    let magic = page.span(0..<4).bigEndian32(at: 0)
-    let records = Int(clamping: page.span(4..<8).bigEndian32(at: 0))
-    let others = Int(clamping: page.span(8..<12).bigEndian32(at: 0))
-    let sum = page.span(12..<20).bigEndian64(at: 0)
-    guard magic == Self.magic,
-      Int64(records) * Int64(SuppressionRecord.byteCount) + Int64(others) == end
-    else { return }
-    firsts = FixedBuffer(capacity: (records + Self.recordsOfPage - 1) / Self.recordsOfPage)
-    var hash = Hash()
-    var place: Int64 = 0
-    var number = 0
-    while place < size - 8 {
-      let bytes = Int(min(Int64(Self.pageByteCount), size - 8 - place))
-      guard fill(bytes, from: place) else { return }
-      hash.add(page.span(0..<bytes))
-      if number < firsts.capacity { firsts[number] = page.span(0..<8).bigEndian64(at: 0) }
-      number += 1
-      place += Int64(bytes)
+  private mutating func open() {
+    var place = Place()
+    var start: Int64 = 0
+    while let record = next(&place, start: &start) {
+      count += 1
+      while pages <= Self.page(of: start) {
+        firsts[pages] = record.token.bytes.bigEndian64(at: 0)
+        pages += 1
+      }
     }
-    guard hash.value == sum else { return }
-    count = records
-    isDamaged = false
   }
 
-  private func fill(_ bytes: Int, from place: Int64) -> Bool {
-    read(UnsafeMutableBufferPointer(rebasing: page.room()[..<bytes]), place) == bytes
+  private static func page(of offset: Int64) -> Int { Int(clamping: offset) / pageByteCount }
+
+  // MARK: - Lines
+
+  /// Returns the next record, and moves `place` behind its line; nil at the end.
+  mutating func next(_ place: inout Place) -> SuppressionRecord? {
+    var start: Int64 = 0
+    return next(&place, start: &start)
   }
 
-  /// Returns a record by its number; nil after the last, and if the record cannot be read.
+  /// Returns the next record, and where its line begins.
   @inline(never)
-  package mutating func record(_ number: Int) -> SuppressionRecord? {
-    guard number < count else { return nil }
-    if number / Self.recordsOfPage != held {
-      held = number / Self.recordsOfPage
-      let first = held * Self.recordsOfPage
-      let bytes = min(Self.recordsOfPage, count - first) * SuppressionRecord.byteCount
-      if !fill(bytes, from: Int64(first) * Int64(SuppressionRecord.byteCount)) { held = -1 }
+  private mutating func next(_ place: inout Place, start: inout Int64) -> SuppressionRecord? {
+    var line = place.ahead
+    if line == nil { line = wellFormed(&place) }
+    place.ahead = nil
+    guard var line else { return nil }
+    // The token of a damaged line may be larger than those of the lines behind.
+    while let ahead = wellFormed(&place) {
+      if line.record.token < ahead.record.token {
+        place.ahead = ahead
+        break
+      }
+      isDamaged = true
+      line = ahead
     }
-    let start = number % Self.recordsOfPage * SuppressionRecord.byteCount
-    if held >= 0,
-      let record = SuppressionRecord(page.span(start..<start + SuppressionRecord.byteCount))
-    {
-      return record
-    }
-    isDamaged = true
-    return nil
+    place.last = line.record.token
+    start = line.start
+    return line.record
   }
+
+  /// Returns the next record behind the last one in the order of tokens, and where its line begins.
+  private mutating func wellFormed(_ place: inout Place) -> Line? {
+    while true {
+      let start = place.offset
+      let line = line(at: &place.offset, before: place.end)
+      guard line.count > 0 else { return nil }
+      if let record = SuppressionRecord(line: window.span(line)),
+        place.last.map({ $0 < record.token }) ?? true
+      {
+        return Line(record: record, start: start)
+      }
+      isDamaged = true
+    }
+  }
+
+  /// Returns where in the window the line at `offset` is, and moves `offset` behind the line.
+  ///
+  /// Returns a part of a line that is too long, and nothing at the end of the file. A part of the file
+  /// that cannot be read is passed over.
+  @inline(never)
+  private mutating func line(at offset: inout Int64, before end: Int64) -> Range<Int> {
+    var isRest = false
+    while offset < size, isRest || offset < end {
+      let wanted = Int(min(Int64(SuppressionRecord.lineMax), size - offset))
+      if offset < windowStart || offset + Int64(wanted) > windowStart + Int64(windowCount) {
+        windowStart = offset
+        windowCount = Int(min(Int64(window.capacity), size - offset))
+        let room = UnsafeMutableBufferPointer(rebasing: window.room()[..<windowCount])
+        if read(room, offset) != windowCount {
+          isDamaged = true
+          offset += Int64(windowCount)
+          windowCount = 0
+          continue
+        }
+      }
+      let start = Int(offset - windowStart)
+      var end = start
+      while end < start + wanted {
+        end += 1
+        if window[end - 1] == .lineFeed { break }
+      }
+      offset += Int64(end - start)
+      let isEnd = window[end - 1] == .lineFeed || offset >= size
+      // The rest of a line that is too long is not a line.
+      if isEnd { return isRest ? start..<start + 1 : start..<end }
+      isRest = true
+    }
+    return 0..<0
+  }
+
+  // MARK: - Lookup
 
   /// Returns what is known about a token; nil: nothing.
   @inline(never)
   public mutating func find(_ token: TokenIdentity) -> SuppressionRecord? {
     let key = token.bytes.bigEndian64(at: 0)
-    // Find the first page that does not begin before the key. The token is on that page or on the
-    // one before.
-    var low = 0
-    var high = firsts.capacity
+    // Find the first page that does not begin before the key. The line of the token begins on the
+    // page before that page, or on a page that begins with the key.
+    var (low, high) = (0, pages)
     while low < high {
       let middle = (low + high) / 2
       if firsts[middle] < key { low = middle + 1 } else { high = middle }
     }
-    var first = max(low - 1, 0) * Self.recordsOfPage
-    while low < firsts.capacity, firsts[low] == key { low += 1 }
-    var end = min(low * Self.recordsOfPage, count)
-    while first < end {
-      let middle = (first + end) / 2
-      guard let record = record(middle) else { return nil }
+    var place = Place()
+    if low > 1 {
+      // The first line of the page is the first behind a line end.
+      place.offset = Int64(low - 1) * Int64(Self.pageByteCount) - 1
+      _ = line(at: &place.offset, before: size)
+    }
+    while low < pages, firsts[low] == key { low += 1 }
+    place.end = Int64(low) * Int64(Self.pageByteCount)
+    while let record = next(&place) {
       if record.token == token { return record }
-      if record.token < token { first = middle + 1 } else { end = middle }
+      if token < record.token { return nil }
     }
     return nil
   }
@@ -125,10 +188,12 @@ public struct SuppressionLists: ~Copyable {
   public var list = SuppressionList()
   /// The changes since ``list`` was last written.
   public var recent = SuppressionList()
-  /// The position of ``next(isWhole:)`` in ``list``.
-  private var place = 0
-  /// The position of ``next(isWhole:)`` in ``recent``.
-  private var recentPlace = 0
+  /// How far ``next(isWhole:)`` has read each list.
+  private var listPlace = SuppressionList.Place()
+  private var recentPlace = SuppressionList.Place()
+  /// What ``next(isWhole:)`` has read of each list and not returned.
+  private var listed: SuppressionRecord?
+  private var changed: SuppressionRecord?
 
   /// Makes two empty lists.
   public init() {}
@@ -147,25 +212,25 @@ public struct SuppressionLists: ~Copyable {
     .overriding(list.find(token), recent.find(token))
   }
 
-  /// Returns what is known about the next token, in the order of the tokens.
-  ///
-  /// Returns nil at the end, and if a record cannot be read.
+  /// Returns what is known about the next token, in the order of the tokens; nil at the end.
   ///
   /// - Parameter isWhole: Whether to read ``list`` as well as ``recent``.
   @inline(never)
   package mutating func next(isWhole: Bool = true) -> SuppressionRecord? {
-    let changed = recent.record(recentPlace)
-    let listed = isWhole ? list.record(place) : nil
-    if let changed, let listed, listed.token == changed.token {
-      place += 1
-      recentPlace += 1
-      return .overriding(listed, changed)
-    }
-    if let changed, listed.map({ changed.token < $0.token }) ?? true {
-      recentPlace += 1
-      return changed
-    }
-    place += 1
-    return listed
+    listed = listed ?? (isWhole ? list.next(&listPlace) : nil)
+    changed = changed ?? recent.next(&recentPlace)
+    guard let token = Self.first(listed, changed) else { return nil }
+    var record: SuppressionRecord?
+    if listed?.token == token { record = listed.take() }
+    if changed?.token == token { record = .overriding(record, changed.take()) }
+    return record
+  }
+
+  /// Returns the token that sorts first.
+  private static func first(
+    _ one: SuppressionRecord?, _ other: SuppressionRecord?
+  ) -> TokenIdentity? {
+    guard let one, let other else { return (one ?? other)?.token }
+    return one.token < other.token ? one.token : other.token
   }
 }

@@ -23,6 +23,17 @@ public struct SuppressionRecord: BitwiseCopyable {
       case .gone: "gone"
       }
     }
+
+    fileprivate init?(text: Span<UInt8>) {
+      for value in UInt8(0)... {
+        guard let reason = Reason(rawValue: value) else { return nil }
+        guard !text.equals(reason.text) else {
+          self = reason
+          return
+        }
+      }
+      return nil
+    }
   }
 
   /// The identity of the token.
@@ -39,24 +50,31 @@ public struct SuppressionRecord: BitwiseCopyable {
     self.reason = reason
   }
 
-  /// The size on disk: `token:32 | time:4 | reason:1 | 0:3`, big-endian.
-  package static let byteCount = 40
+  private static let digitCount = 2 * TokenIdentity.byteCount
+  /// The most bytes of a line: the token, the time in ten digits, the longest reason, the line end.
+  package static let lineMax = digitCount + 1 + 10 + 1 + 13 + 1
 
+  /// Reads a line `TOKEN TIME REASON`, which ends with a line end.
   @inline(never)
-  package init?(_ bytes: Span<UInt8>) {
-    guard bytes.count == Self.byteCount, let reason = Reason(rawValue: bytes[36]) else {
-      return nil
-    }
-    token = TokenIdentity(of: bytes.extracting(0..<TokenIdentity.byteCount))
-    self.reason = reason
-    time = bytes.bigEndian32(at: 32)
+  init?(line: Span<UInt8>) {
+    var end = Self.digitCount + 1
+    while end < line.count, line[end] != .space { end += 1 }
+    guard end + 1 < line.count, line[Self.digitCount] == .space, line[line.count - 1] == .lineFeed,
+      let token = DeviceToken(hex: line.extracting(0..<Self.digitCount)),
+      let time = line.extracting(Self.digitCount + 1..<end).wholeNumber,
+      let seconds = UInt32(exactly: time),
+      let reason = Reason(text: line.extracting(end + 1..<line.count - 1))
+    else { return nil }
+    self.init(token: token.identity, time: seconds, reason: reason)
   }
 
-  package func write(to buffer: borrowing FixedBuffer<UInt8>, at start: Int) {
-    buffer.store(token.bytes, at: start)
-    buffer.store(bigEndian: time, at: start + 32)
-    buffer[start + 36] = reason.rawValue
-    for index in 37..<Self.byteCount { buffer[start + index] = 0 }
+  /// Appends the line of this record.
+  @inline(never)
+  package func append(to text: inout Text) {
+    text.append(hex: token.bytes)
+    text.append(" ", time, " ")
+    text.append(reason.text)
+    text.append("\n")
   }
 
   /// Returns whether nothing may be sent to the token.
@@ -101,7 +119,7 @@ extension Span<UInt8> {
   }
 
   /// Returns the number in eight big-endian bytes.
-  func bigEndian64(at start: Int) -> UInt64 {
+  package func bigEndian64(at start: Int) -> UInt64 {
     UInt64(bigEndian32(at: start)) << 32 | UInt64(bigEndian32(at: start + 4))
   }
 }

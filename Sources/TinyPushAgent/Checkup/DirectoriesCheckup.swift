@@ -62,10 +62,10 @@ extension Checkup {
       let lists = SuppressionLists(store.directory.number, error: &error)
       if lists.isDamaged {
         report.advice.append(
-          "restore a copy of the list; otherwise the agent sets the damaged file aside and sends to its tokens again"
+          "start the agent: it takes over the list of version 0.2.0, or sets the damaged file aside and keeps the other lines"
         )
         return report.report(
-          "list", .wrong(.inputOutput), "it is damaged, or another version wrote it")
+          "list", .wrong(.inputOutput), "some of its lines are damaged, or version 0.2.0 wrote it")
       }
       let names: InlineArray<2, StaticString> = [
         SuppressionDirectory.damagedListName, SuppressionDirectory.damagedRecentName,
@@ -74,7 +74,7 @@ extension Checkup {
       where faccessat(store.directory.number, names[index].cString, F_OK, 0) == 0 {
         report.message.append(names[index])
         report.advice.append(
-          "its tokens are sent to until the service refuses them: restore a copy of the list, or remove this file"
+          "the tokens of its damaged lines are sent to until the service refuses them: suppress them again (tinypush token suppress), then remove this file"
         )
         return report.report("list", .warning, " is a damaged list that was set aside")
       }

@@ -98,13 +98,7 @@ extension Config {
   /// Reads a whole number in decimal digits; nil for anything else.
   @inline(never)
   public static func number(_ value: Span<UInt8>) -> UInt64? {
-    guard value.count > 0, value.count <= 15 else { return nil }
-    var number: UInt64 = 0
-    for index in value.indices {
-      guard value[index].isDigit else { return nil }
-      number = number * 10 + UInt64(value[index].digitValue)
-    }
-    return number
+    value.count <= 15 ? value.wholeNumber : nil
   }
 
   /// Reads a number of bytes: `64`, `16K`, `4M`; nil for anything else or if it is too large.

@@ -73,9 +73,7 @@ struct ProviderTokenFile: ~Copyable {
         directory.number, Self.draftName.cString, flags, 0o600, error: &error)
     else { return error }
     file.belong(to: directory.number)
-    error = line.bytes.withUnsafeBytes {
-      Descriptor.writeAll(file.number, $0.baseAddress!, $0.count)
-    }
+    error = Descriptor.writeAll(file.number, line.bytes)
     if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
     if error == 0,
       renameat(directory.number, Self.draftName.cString, directory.number, Self.name.cString) != 0

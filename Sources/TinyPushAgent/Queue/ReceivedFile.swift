@@ -106,10 +106,10 @@ final class ReceivedFile {
     var list = stat()
     let name = SuppressionDirectory.listName.cString
     let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
-    // A record is a little larger than an entry of the service. A merge writes a new list for each
-    // part that fits into memory, while the old list still exists.
+    // A line of the list has 2.25 times the bytes of an entry of the service. A merge writes a new
+    // list for each part that fits into memory, while the old list still exists.
     let received = UInt64(end + Self.reserveBytes)
-    let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
+    let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (2 * received + received / 4)
     let free = UInt64(disk.f_bavail).multipliedReportingOverflow(by: UInt64(disk.f_frsize))
     return free.overflow || free.partialValue > wanted
   }

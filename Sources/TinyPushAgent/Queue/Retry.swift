@@ -300,7 +300,7 @@ public struct Retry: ~Copyable {
         try Self.attempt { () throws(DropBox.Problem) in try box.write(line) }
       case .stay, .stayMore:
         if rest < 0 { rest = try Self.openRest(failed, CString(base), information) }
-        let error = line.withUnsafeBytes { Descriptor.writeAll(rest, $0.baseAddress!, $0.count) }
+        let error = Descriptor.writeAll(rest, line)
         guard error == 0 else { throw Problem(error) }
       }
     }

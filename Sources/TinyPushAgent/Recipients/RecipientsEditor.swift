@@ -131,9 +131,7 @@ public struct RecipientsEditor: ~Copyable {
   }
 
   private static func flush(_ text: inout Text, to draft: Int32) -> Int32 {
-    let error = text.bytes.withUnsafeBytes { bytes in
-      bytes.count > 0 ? Descriptor.writeAll(draft, bytes.baseAddress!, bytes.count) : 0
-    }
+    let error = Descriptor.writeAll(draft, text.bytes)
     text.clear()
     return error
   }

@@ -132,15 +132,8 @@ public struct DropBox: ~Copyable {
 
   /// Appends bytes to the file.
   public func write(_ bytes: Span<UInt8>) throws(Problem) {
-    var place = 0
-    while place < bytes.count {
-      let written = bytes.withUnsafeBytes {
-        CLinux.write(file.number, $0.baseAddress! + place, $0.count - place)
-      }
-      if written < 0 && clinux_errno() == EINTR { continue }
-      guard written > 0 else { throw .cannotWrite(written < 0 ? clinux_errno() : ENOSPC) }
-      place += Int(written)
-    }
+    let error = Descriptor.writeAll(file.number, bytes)
+    guard error == 0 else { throw .cannotWrite(error) }
   }
 
   /// Reads from what was written; returns the number of bytes, 0 at the end, or -errno.

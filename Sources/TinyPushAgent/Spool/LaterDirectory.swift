@@ -44,8 +44,7 @@ struct LaterDirectory: ~Copyable {
       guard
         let file = Descriptor(directory.number, Self.partName.cString, flags, 0o640, error: &error)
       else { return false }
-      let written = bytes.withUnsafeBytes { CLinux.write(file.number, $0.baseAddress, $0.count) }
-      guard Int(written) == bytes.count else {
+      guard Descriptor.writeAll(file.number, bytes) == 0 else {
         unlinkat(directory.number, Self.partName.cString, 0)
         return false
       }

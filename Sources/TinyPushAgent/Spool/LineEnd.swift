@@ -34,7 +34,7 @@ enum LineEnd {
     guard let torn = findEnd(of: file, buffer) else { return nil }
     guard torn.isTorn else { return torn.size }
     if !torn.hasNUL, isWhole(file, from: torn.lineStart, buffer) {
-      return Descriptor.writeAll(file, ("\n" as StaticString).utf8Start, 1) == 0
+      return Descriptor.writeAll(file, ("\n" as StaticString).span) == 0
         ? torn.size + 1 : nil
     }
     return ftruncate(file, off_t(torn.lineStart)) == 0 ? torn.lineStart : nil

@@ -42,10 +42,7 @@ enum Receipt {
     guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0,
       information.st_nlink == 1
     else { return }
-    let failure = line.bytes.withUnsafeBytes {
-      Descriptor.writeAll(file.number, $0.baseAddress!, $0.count)
-    }
-    if failure != 0 { unlinkat(tmp.number, path.pointer, 0) }
+    if Descriptor.writeAll(file.number, line.bytes) != 0 { unlinkat(tmp.number, path.pointer, 0) }
   }
 
   /// Records that the file leaves.

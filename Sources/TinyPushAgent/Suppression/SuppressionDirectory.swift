@@ -16,7 +16,7 @@ public struct SuppressionDirectory: ~Copyable {
 
   /// The end of a message about a damaged list.
   public static let setAside: StaticString =
-    " was damaged, or written by another version: the file now ends in .damaged, and its tokens are sent to until the service refuses them: restore a copy of the list, or remove the file"
+    " was damaged: the lines that can be read are kept, and the tokens of the others are sent to until the service refuses them; the damaged file now ends in .damaged: suppress its other tokens again (tinypush token suppress), then remove it"
 
   let directory: Descriptor
 

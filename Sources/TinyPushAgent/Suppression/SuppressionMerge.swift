@@ -97,10 +97,11 @@ public struct SuppressionMerge: ~Copyable {
       return false
     }
     var lists = SuppressionLists(directory, error: &error)
-    setAside(
-      &lists.recent, SuppressionDirectory.recentName, SuppressionDirectory.damagedRecentName)
-    setAside(&lists.list, SuppressionDirectory.listName, SuppressionDirectory.damagedListName)
-    let isWhole = isWhole || isForgetting || lists.recent.count + count > Self.recentMax
+    if error == 0, lists.isDamaged, OldSuppressionList.convert(directory, error: &error) {
+      lists = SuppressionLists(directory, error: &error)
+    }
+    let isWhole =
+      isWhole || isForgetting || lists.isDamaged || lists.recent.count + count > Self.recentMax
     if error == 0, isWhole || count > 0 { write(&lists, isWhole: isWhole, body) }
     extendLifetime(lock)
     guard error == 0 else { return false }
@@ -109,14 +110,19 @@ public struct SuppressionMerge: ~Copyable {
     return true
   }
 
-  /// Renames a damaged file, so that its tokens can still be recovered.
-  private mutating func setAside(
-    _ list: inout SuppressionList, _ name: StaticString, _ other: StaticString
-  ) {
-    guard error == 0, list.isDamaged else { return }
-    if renameat(directory, name.cString, directory, other.cString) != 0 { error = clinux_errno() }
-    if error == 0 { wasDamaged = true }
-    list = SuppressionList()
+  /// Gives a damaged file another name, so that its other lines can still be recovered.
+  ///
+  /// The file keeps the old name until another takes that, if the file system has links.
+  private mutating func setAside(_ name: StaticString, as other: StaticString) {
+    unlinkat(directory, other.cString, 0)
+    guard
+      linkat(directory, name.cString, directory, other.cString, 0) == 0
+        || renameat(directory, name.cString, directory, other.cString) == 0
+    else {
+      error = clinux_errno()
+      return
+    }
+    wasDamaged = true
   }
 
   @inline(never)
@@ -126,12 +132,17 @@ public struct SuppressionMerge: ~Copyable {
     let draft = SuppressionDirectory.draftName
     unlinkat(directory, draft.cString, 0)
     guard let file = Descriptor.make(directory, draft.cString, error: &error) else { return }
-    let number = file.number
-    var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
+    let (isListDamaged, isRecentDamaged) = (lists.list.isDamaged, lists.recent.isDamaged)
+    var writer = LineWriter(file)
     merge(&lists, isWhole: isWhole, into: &writer, body)
     error = writer.finish()
-    if error == 0, lists.isDamaged { error = EIO }
-    if error == 0, fdatasync(number) != 0 { error = clinux_errno() }
+    // Damage since the list was opened: the next merge sets the file aside.
+    if lists.list.isDamaged != isListDamaged || lists.recent.isDamaged != isRecentDamaged {
+      error = error == 0 ? EIO : error
+    }
+    if error == 0, isListDamaged {
+      setAside(SuppressionDirectory.listName, as: SuppressionDirectory.damagedListName)
+    }
     let name = isWhole ? SuppressionDirectory.listName : SuppressionDirectory.recentName
     if error == 0, renameat(directory, draft.cString, directory, name.cString) != 0 {
       error = clinux_errno()
@@ -144,16 +155,20 @@ public struct SuppressionMerge: ~Copyable {
     error = Descriptor.syncDirectory(directory)
     guard isWhole, error == 0 else { return }
     // The list now contains all recent changes. A removed record must not come back with them.
-    if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) == 0 {
-      error = Descriptor.syncDirectory(directory)
-    } else if clinux_errno() != ENOENT {
+    if isRecentDamaged {
+      setAside(SuppressionDirectory.recentName, as: SuppressionDirectory.damagedRecentName)
+    }
+    if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) != 0,
+      clinux_errno() != ENOENT
+    {
       error = clinux_errno()
     }
+    if error == 0 { error = Descriptor.syncDirectory(directory) }
   }
 
   @inline(never)
   private mutating func merge(
-    _ lists: inout SuppressionLists, isWhole: Bool, into writer: inout ListWriter,
+    _ lists: inout SuppressionLists, isWhole: Bool, into writer: inout LineWriter,
     _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) {
     // The comparison works because a record begins with its token.

@@ -59,21 +59,10 @@ extension Text {
       guard Terminal(descriptor).isPlain else { break }
       var plain = Text(capacity: count)
       plain.append(ascii: bytes)
-      return plain.writeBytes(to: descriptor)
+      _ = Descriptor.writeAll(descriptor, plain.bytes)
+      return
     }
-    writeBytes(to: descriptor)
-  }
-
-  private borrowing func writeBytes(to descriptor: Int32) {
-    var place = 0
-    bytes.withUnsafeBytes { buffer in
-      while place < buffer.count {
-        let written = CLinux.write(descriptor, buffer.baseAddress! + place, buffer.count - place)
-        if written < 0 && clinux_errno() == EINTR { continue }
-        guard written > 0 else { return }
-        place += Int(written)
-      }
-    }
+    _ = Descriptor.writeAll(descriptor, bytes)
   }
 
   /// Returns a NUL-terminated copy for C functions.

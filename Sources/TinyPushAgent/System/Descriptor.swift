@@ -128,10 +128,13 @@ struct Descriptor: ~Copyable {
   }
 
   /// Writes all bytes; returns 0 or an errno.
-  static func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int32 {
+  @inline(never)
+  static func writeAll(_ descriptor: Int32, _ bytes: Span<UInt8>) -> Int32 {
     var done = 0
-    while done < count {
-      let written = CLinux.write(descriptor, bytes + done, count - done)
+    while done < bytes.count {
+      let written = bytes.withUnsafeBytes {
+        CLinux.write(descriptor, $0.baseAddress! + done, $0.count - done)
+      }
       if written < 0 && clinux_errno() == EINTR { continue }
       guard written > 0 else { return written == 0 ? ENOSPC : clinux_errno() }
       done += Int(written)

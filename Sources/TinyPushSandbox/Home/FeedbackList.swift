@@ -143,18 +143,12 @@ final class FeedbackList {
   }
 
   private static func tuple(_ text: Span<UInt8>) -> FeedbackTuple? {
-    var seconds: UInt64 = 0
     var index = 0
-    while index < text.count && index < 11 && text[index].isDigit {
-      seconds = seconds * 10 + UInt64(text[index].digitValue)
-      index += 1
-    }
-    guard index > 0, seconds <= UInt64(UInt32.max) else { return nil }
-    let digits = index
-    while index < text.count && (text[index] == .space || text[index] == .tab) { index += 1 }
-    guard index > digits, let token = DeviceToken(hex: text.extracting(index..<text.count)) else {
-      return nil
-    }
-    return FeedbackTuple(timestamp: UInt32(seconds), token: token)
+    while index < text.count, text[index] > .space { index += 1 }
+    guard let time = text.extracting(0..<index).wholeNumber,
+      let seconds = UInt32(exactly: time),
+      let token = DeviceToken(hex: text.extracting(index..<text.count).trimmed())
+    else { return nil }
+    return FeedbackTuple(timestamp: seconds, token: token)
   }
 }

@@ -245,6 +245,7 @@ public struct Arguments: ~Copyable {
         throw error
       }
       message.clear()
+      config.isUnread = true
     }
     for index in 0..<settingCount {
       let setting = CString.span(settings[index]!)
@@ -300,6 +301,9 @@ public struct Arguments: ~Copyable {
     if let value { text.append(printable: value) }
     return fail(status, text)
   }
+
+  /// Whether `-o` gives a setting.
+  public var hasSettings: Bool { settingCount > 0 }
 
   private mutating func addSetting() throws(ExitStatus) {
     guard settingCount < Self.settingsMax else {

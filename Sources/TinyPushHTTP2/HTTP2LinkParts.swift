@@ -9,9 +9,14 @@ extension HTTP2Link {
     let topic: Text
     /// Whether each request carries a provider token; a client certificate is used otherwise.
     let usesProviderToken: Bool
+    /// Encrypts the payloads that must be encrypted; nil: none must.
+    let seal: Bark.Seal?
 
     /// Copies the authority and the topic.
-    public init(authority: Span<UInt8>, topic: Span<UInt8>, usesProviderToken: Bool) {
+    public init(
+      authority: Span<UInt8>, topic: Span<UInt8>, usesProviderToken: Bool, seal: Bark.Seal? = nil
+    ) {
+      self.seal = seal
       var text = Text(capacity: max(authority.count, 1))
       text.append(bytes: authority)
       self.authority = consume text

@@ -31,8 +31,10 @@ extension HTTP2Link {
     guard requests.currentCount < limit, requests.hasRoom, let window = session?.window else {
       return .windowFull
     }
-    // A payload larger than the window of an idle connection is sent in pieces, by itself.
-    let fits = payloadBytes <= window || requests.currentCount == 0 && window >= 0
+    // A payload larger than the window of an idle connection is sent in pieces, by itself. An encrypted
+    // payload may be as large as any.
+    let bytes = service.seal == nil ? payloadBytes : max(payloadBytes, Rules.payloadBytes)
+    let fits = bytes <= window || requests.currentCount == 0 && window >= 0
     return fits ? nil : .windowFull
   }
 
@@ -48,7 +50,13 @@ extension HTTP2Link {
     if waits.endsConnections(message.fingerprint.low), isTooEarly(place) { return }
     scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
-    if message.payload.isVerbatim(message.rendition) {
+    if message.payload.isSealed {
+      guard let seal = service.seal,
+        let bytes = message.payload.writeSealed(
+          message.rendition, in: text, by: seal, to: scratch.payload)
+      else { return goesAgain(place, notBefore: time.now + Self.sealPatience) }
+      requested = request(place, scratch.payload.span(0..<bytes))
+    } else if message.payload.isVerbatim(message.rendition) {
       requested = request(place, text.extracting(message.payload.range))
     } else {
       let bytes = message.payload.write(message.rendition, in: text, to: scratch.payload)
@@ -102,6 +110,9 @@ extension HTTP2Link {
     goesAgain(place)
     return true
   }
+
+  /// How long a notification waits that could not be encrypted.
+  private static let sealPatience = Duration.seconds(10)
 
   /// How long an older notification waits for the outcome of a newer one.
   ///

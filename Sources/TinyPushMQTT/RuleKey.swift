@@ -3,13 +3,15 @@ import TinyPush
 /// The keys of a rule.
 public enum RuleKey: UInt8, BitwiseCopyable {
   case when, to, token, title, subtitle, alert, sound, badge, category, thread, level, data
+  case url, icon, image, group, copy
   case collapseID, priority, ttl, againAfter, urgent, topic, pushType, retained, goOn
   case onChange, silentFor
 
   static var names: WordList {
     """
-    when to token title subtitle alert sound badge category thread level data collapse-id priority \
-    ttl again-after urgent topic push-type retained continue on-change silent-for
+    when to token title subtitle alert sound badge category thread level data url icon image group \
+    copy collapse-id priority ttl again-after urgent topic push-type retained continue on-change \
+    silent-for
     """
   }
 
@@ -43,7 +45,7 @@ public enum RuleKey: UInt8, BitwiseCopyable {
   /// Whether the value goes to the end of the line, and may contain `#` and `;`.
   public var isText: Bool {
     switch self {
-    case .when, .title, .subtitle, .alert, .data: true
+    case .when, .title, .subtitle, .alert, .data, .copy: true
     default: false
     }
   }

@@ -20,11 +20,11 @@ public struct MessageOptions: ~Copyable {
 
   /// The names of parameters.
   ///
-  /// Those behind the first three are names of ``Draft/Key``.
+  /// Those behind the first three are names of ``Draft/Key``; `click` is what ntfy calls `url`.
   static var names: WordList {
     """
-    message token click title subtitle sound badge category thread level id topic push-type \
-    collapse-id priority ttl expiration not-before again-after urgent
+    message token click title subtitle sound badge category thread level url icon image group copy id \
+    topic push-type collapse-id priority ttl expiration not-before again-after urgent
     """
   }
 
@@ -44,7 +44,7 @@ public struct MessageOptions: ~Copyable {
   private static var unused: WordList { "version type" }
 
   private static func key(_ number: Int) -> Draft.Key? {
-    number == 0 ? .alert : Draft.Key(names[number])
+    number == 0 ? .alert : number == 2 ? .url : Draft.Key(names[number])
   }
 
   /// Adds the parameters of a query or of a form.
@@ -65,11 +65,8 @@ public struct MessageOptions: ~Copyable {
       if let key = Self.key(number) {
         guard !draft.has(key) else { throw .twice(number) }
         draft.set(key, to: value.bytes)
-      } else if number == 1 {
-        draft.add(token: value.bytes)
       } else {
-        guard !draft.hasData else { throw .twice(number) }
-        setLink { $0.append(json: value.bytes) }
+        draft.add(token: value.bytes)
       }
       guard !draft.isCut else { throw .tooLarge }
     }
@@ -80,14 +77,6 @@ public struct MessageOptions: ~Copyable {
     guard !draft.has(key) else { return }
     draft.set(key, append)
     guard !draft.isCut else { throw .tooLarge }
-  }
-
-  /// Sets the link for the app, as JSON.
-  mutating func setLink(_ append: (inout Text) -> Void) {
-    guard !draft.hasData else { return }
-    var link = Text(capacity: NotificationReader.objectBytesMax)
-    append(&link)
-    draft.add(data: ("url" as StaticString).span, json: link.bytes)
   }
 
   /// Replaces a priority of another program, in its scale, by an interruption level.

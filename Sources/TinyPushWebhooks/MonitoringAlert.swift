@@ -55,9 +55,7 @@ struct MonitoringAlert {
     completeAlert(&draft, text, limit)
     completeUrgency(&draft, text)
     if !link.isEmpty, link.count <= limit / 5 {
-      var json = Text(capacity: limit)
-      json.append("\"", bytes: text.extracting(link), "\"")
-      draft.add(data: ("url" as StaticString).span, json: json.bytes)
+      draft.set(.url) { $0.append(bytes: text.extracting(link)) }
     }
   }
 

@@ -10,7 +10,9 @@ import TinyPush
 /// | `topic` | | the recipients file |
 /// | `priority` | `Priority` | the interruption level |
 /// | `tags` | `Tags` | the subtitle |
-/// | `click` or `url` | `Click` | `url` |
+/// | `click` or `url` | `Click` | the link |
+/// | `icon` | `Icon` | the icon |
+/// | `image`, `group`, `copy` | | what Bark calls so |
 ///
 /// Other members are not used. Sources: the documentation of ntfy, "Publishing"; the API of Gotify,
 /// `createMessage`; the sources of Apprise, `custom_json.py`.
@@ -60,7 +62,7 @@ public enum SenderMessage {
     guard (try? Webhook.check(text)) != nil, !TextMessage.isNotification(text) else { return false }
     var members = MemberReader(text, at: 0)
     while let member = members.next(text) {
-      if case .key(.alert) = part(text.extracting(member.key)), member.content(text).count > 0 {
+      if key(text.extracting(member.key)) == .alert, member.content(text).count > 0 {
         return true
       }
     }
@@ -96,12 +98,10 @@ public enum SenderMessage {
         }
       } else if name.equals("tags") {
         try readTags(text, at: member.value.lowerBound, into: &options)
-      } else if content.count > 0, let part = part(name) {
-        if case .key(let key) = part {
-          try options.set(key) { $0.append(bytes: content) }
-        } else {
-          options.setLink { $0.append("\"", bytes: content, "\"") }
-        }
+      } else if content.count > 0, let key = key(name),
+        key == .alert || content.count <= Self.bytesMax
+      {
+        try options.set(key) { $0.append(bytes: content) }
       }
     }
     if let scale, !hadPriority { try options.takePriority(scale) }
@@ -112,29 +112,26 @@ public enum SenderMessage {
     header name: StaticString, _ value: Span<UInt8>, into options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
     if value.begins(with: ("=?" as StaticString).span) { throw .encoding }
-    let names: WordList = "Title Message Priority Tags"
-    let keys: [4 of Draft.Key] = [.title, .alert, .priority, .subtitle]
-    guard let number = names.index(of: name.span) else {
-      return options.setLink { $0.append(json: value) }
-    }
+    let names: WordList = "Title Message Priority Tags Click Icon"
+    let keys: [6 of Draft.Key] = [.title, .alert, .priority, .subtitle, .url, .icon]
+    guard let number = names.index(of: name.span) else { return }
     // Browsers send `Priority: u=3` (RFC 9218).
     if number == 2, value.begins(with: ("u=" as StaticString).span) { return }
     try options.set(keys[number]) { $0.append(escaping: value) }
   }
 
-  /// What a member of a message is for.
-  private enum Part {
-    case key(Draft.Key)
-    case link
-  }
+  /// The most bytes of a member besides the text, which alone is shortened; longer ones are left out.
+  private static let bytesMax = Rules.payloadBytes / 5
 
-  private static func part(_ name: Span<UInt8>) -> Part? {
-    let names: WordList = "message text body msg title subject click url"
+  /// Returns what a member of a message is for; nil: nothing, or more than a text.
+  private static func key(_ name: Span<UInt8>) -> Draft.Key? {
+    let names: WordList = "message text body msg title subject click url icon image group copy"
     switch names.index(of: name) {
-    case 0, 1, 2, 3: return .key(.alert)
-    case 4, 5: return .key(.title)
-    case 6, 7: return .link
-    default: return nil
+    case 0, 1, 2, 3: return .alert
+    case 4, 5: return .title
+    case 6, 7: return .url
+    case nil: return nil
+    default: return Draft.Key(name)
     }
   }
 

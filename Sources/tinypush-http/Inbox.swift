@@ -288,9 +288,9 @@ struct Inbox: ~Copyable {
   private func readHeaders(
     _ request: Request, _ options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
-    let names: [5 of StaticString] = ["Title", "Message", "Priority", "Tags", "Click"]
-    let others: [5 of StaticString] = [
-      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click",
+    let names: [6 of StaticString] = ["Title", "Message", "Priority", "Tags", "Click", "Icon"]
+    let others: [6 of StaticString] = [
+      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click", "X-Icon",
     ]
     let hadPriority = options.draft.has(.priority)
     for index in names.indices {

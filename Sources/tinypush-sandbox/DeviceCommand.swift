@@ -31,6 +31,7 @@ enum DeviceCommand {
       --strings FILE        the app's Localizable.strings; repeatable
       --category NAME=BUTTON[,BUTTON]...
                             the buttons of a category in the app; repeatable
+      --encryption-key KEY  the key that is set in the app Bark, me.fin.bark
       --help                print this help
 
     Exit status: 65 the device or app is already in this state; 66 there is no such
@@ -45,7 +46,7 @@ enum DeviceCommand {
   ) -> Int32 {
     Arguments.handle(
       "sandbox device", count, values,
-      options: "dir= topic= json strings= category= token=", usage: usage
+      options: "dir= topic= json strings= category= token= encryption-key=", usage: usage
     ) { (arguments) throws(ExitStatus) in
       var directory = ("tinypush-sandbox" as StaticString).cString
       var request = ControlRequest()
@@ -56,7 +57,13 @@ enum DeviceCommand {
         case 2: request.append(.json, Span())
         case 3: try appendFile(arguments, to: &request)
         case 4: request.append(.category, try category(arguments))
-        default: request.append(.token, arguments.value())
+        case 5: request.append(.token, arguments.value())
+        default:
+          let key = arguments.value()
+          guard key.count == 16 || key.count == 24 || key.count == 32 else {
+            throw arguments.fail(.usage, "--encryption-key takes 16, 24 or 32 characters")
+          }
+          request.append(.encryptionKey, key)
         }
       }
       try appendOperands(arguments, to: &request)

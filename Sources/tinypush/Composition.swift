@@ -100,10 +100,14 @@ struct Composition: ~Copyable {
     try addRecipients(config.recipients, arguments)
     try addLanguages(arguments)
     var text = object()
-    if payloadPath == nil, !isUntrimmed, Self.isTooLarge(text, config.courier.rules) {
+    let isTooLarge = Self.isTooLarge(text, config.courier.rules)
+    // The agent may encrypt, and then shorten more.
+    if payloadPath == nil, !isUntrimmed, isTooLarge || config.isUnread {
       draft.set(.trim, to: ("true" as StaticString).span)
       text = object()
-      _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
+      if isTooLarge {
+        _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
+      }
     }
     try check(text, config.courier.rules, arguments)
     for index in 0..<listCount

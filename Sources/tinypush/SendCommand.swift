@@ -28,6 +28,11 @@ enum SendCommand {
         --category NAME       the set of actions to offer
         --thread ID           the group of alerts that the device shows together
         --level LEVEL         passive, active, time-sensitive or critical
+        --url URL             what a tap on the alert opens
+        --icon URL            a picture beside the alert
+        --image URL           a picture in the alert
+        --group NAME          the group of alerts in the app's history
+        --copy TEXT           the text that the alert offers to copy
         --data KEY=VALUE      a text for the app, beside aps; KEY:=JSON for a value
                               of another type; repeatable
         --content-available   wake the app without showing anything
@@ -68,8 +73,8 @@ enum SendCommand {
 
   private enum Flag: Int {
     case to, token, lang, data
-    case title, subtitle, badge, sound, category, thread, level, contentAvailable, payload, noTrim,
-      trim
+    case title, subtitle, badge, sound, category, thread, level, contentAvailable, url, icon,
+      image, group, copy, payload, noTrim, trim
     case priority, pushType, topic, id, ttl, expiration, notBefore, collapseID, registered
     case againAfter, urgent
     case wait, noSync, quiet, dryRun
@@ -81,7 +86,7 @@ enum SendCommand {
 
   /// The names of the options, in the order of ``Flag``.
   static var options: StaticString {
-    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available payload= no-trim trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
+    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available url= icon= image= group= copy= payload= no-trim trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
   }
 
   /// The options about queueing, as opposed to those about the notification's content.
@@ -111,13 +116,13 @@ enum SendCommand {
   ) throws(ExitStatus) -> QueueOptions {
     var queueing = QueueOptions()
     var content: Flag?
-    var given: UInt32 = 0
+    var given: UInt64 = 0
     while let option = try arguments.next() {
       guard let flag = Flag(rawValue: option) else { continue }
-      if !flag.isRepeatable, given & (1 << UInt32(option)) != 0 {
+      if !flag.isRepeatable, given & (1 << UInt64(option)) != 0 {
         throw fail(flag, " may be given only once", nil, arguments)
       }
-      given |= 1 << UInt32(option)
+      given |= 1 << UInt64(option)
       if flag.isContent { content = flag }
       try take(flag, &composition, &queueing, arguments)
     }
@@ -148,7 +153,8 @@ enum SendCommand {
         throw fail(flag, " takes KEY=VALUE, or KEY:=JSON with a JSON value, not ", value, arguments)
       }
     case .payload: composition.payloadPath = clinux_option_argument()
-    case .title, .subtitle, .sound, .category, .thread, .pushType, .topic, .id, .collapseID:
+    case .title, .subtitle, .sound, .category, .thread, .url, .icon, .image, .group, .copy,
+      .pushType, .topic, .id, .collapseID:
       composition.draft.set(part!, to: value)
     case .level:
       // Source: Generating a remote notification, table 1.

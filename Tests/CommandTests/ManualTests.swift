@@ -331,7 +331,7 @@ import Testing
     #expect(try bash([program, "send", "-c", config, "--to", "f"], in: box) == ["family"])
     #expect(try bash([program, "send", "--level", "t"], in: box) == ["time-sensitive"])
     #expect(try bash([program, "send", "--data", ""], in: box) == [])
-    #expect(try bash([program, "help", "se"], in: box) == ["send", "settings"])
+    #expect(try bash([program, "help", "se"], in: box) == ["setup", "send", "settings"])
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try sandbox.device(box, "add", "pad")
     let devices = [program, "sandbox", "device", "offline", "--dir", box.path + "/sandbox"]
@@ -354,7 +354,7 @@ import Testing
     let send = try zsh([program, "send", "-c", config, ""], in: box)
     #expect(send.contains(":NAME:(family guests)\n"))
     #expect(send.contains(":LEVEL:(passive active time-sensitive critical)\n"))
-    #expect(try zsh([program, "help", ""], in: box).hasPrefix("run:"))
+    #expect(try zsh([program, "help", ""], in: box).hasPrefix("setup:"))
     let service = try zsh(["\(Build.directory)/\(Build.host)/tinypush-http", ""], in: box)
     #expect(service.contains("\n*--settings=[the settings of this program"))
     #expect(service.contains(":FILE:_files\n"))

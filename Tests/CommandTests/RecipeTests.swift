@@ -345,6 +345,32 @@ import Testing
     try board.shows("by the new certificate")
   }
 
+  @Test func `the alert reaches Bark without an app of one's own`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box, certificate: false)
+    defer { board.end() }
+    let token = try board.sandbox.token(box, "add", "pocket", "--topic", "me.fin.bark")
+    try board.write("", to: "etc/tinypush/recipients/default")
+    try box.write(
+      box.text("sandbox/AuthKey_SANDBOXKEY.p8"), to: "AuthKey_LH4T9V5U4R_5U8LBRXG3A.p8")
+    try board.start("tinypush")
+    try box.write(Recipe.text("bark"), to: "recipe")
+    let done = try board.run(
+      [
+        "sh", "-c", "cd \"$1\" && TOKEN=\"$2\" && export TOKEN && sh -e recipe", "sh", box.path,
+        token,
+      ])
+    #expect(done.status == 0, "\(done.output)\(done.errors)\(board.log)")
+    #expect(done.output.contains("LH4T9V5U4R") && done.output.contains("me.fin.bark, the app Bark"))
+    let shown = try board.shows("Tank low")
+    #expect(shown["device"] as? String == "pocket")
+    #expect(shown["url"] as? String == "http://board/tank")
+    #expect(shown["group"] as? String == "cellar")
+    #expect(shown["buttons"] as? [String] == ["Copy", "Mute"], "the category is added")
+    #expect(shown["notes"] as? [String] == [])
+  }
+
   @Test func `commands that root runs before the agent's first start do not hinder the agent`()
     throws
   {

@@ -250,6 +250,9 @@ func `a setting of the binary protocol is an error with HTTP/2`(
   ("key-id=ABC123DEFG", "a certificate is needed"),
   ("team-id=ABC123DEFG", "a certificate is needed"),
   ("topic=com.example.app", "the certificate decides the topic"),
+  ("app=bark", "the app must be your own"),
+  ("encryption-key=0123456789abcdef", "the app must be your own"),
+  ("encryption-mode=gcm", "the app must be your own"),
   ("repeats=show", "no notification replaces another on a device"),
   ("streams=9", "the service does not answer what it accepts"),
   ("ping=1h", "the service does not answer what it accepts"),
@@ -296,6 +299,18 @@ func `a setting of HTTP/2 is an error with the binary protocol`(
     "x.conf:2: key-id belongs to a signing key, and none is set: set signing-key, or remove it"
   ),
   (
+    signing + ["encryption-key=0123456789abcdef"],
+    "x.conf:5: encryption-key needs app = bark: an app of your own gets each payload as it is"
+  ),
+  (
+    ["app=bark", "signing-key=/k.p8", "encryption-key=0123456789abcdef", "payload-limit=256"],
+    "x.conf:4: payload-limit must be at least 512 with encryption-key"
+  ),
+  (
+    ["app=bark", "topic=a.b"],
+    "x.conf:1: app = bark needs signing-key: the file that the authors of Bark publish"
+  ),
+  (
     ["team-id=ABC123DEFG"],
     "x.conf:1: team-id belongs to a signing key, and none is set: set signing-key, or remove it"
   ),
@@ -318,6 +333,39 @@ func `contradictory or missing settings for HTTP/2 are reported with their line`
   #expect(
     try complete(["protocol=binary"], over: ["gateway=api.push.apple.com:2197"])?.words
       == "-o: gateway is Apple's service for HTTP/2: set protocol = http2, or another gateway")
+}
+
+@Test(arguments: [
+  ("/etc/AuthKey_ABC123DEFG.p8", "ABC123DEFG"), ("AuthKey_ABC123DEFG_TEAM123456.p8", "ABC123DEFG"),
+  ("/run/credentials_AuthKey_ABC123DEFG.p8", "ABC123DEFG"), ("/AuthKey_ABC123DEFG.p8/key", nil),
+  ("AuthKey_ABC123DEF.p8", nil), ("AuthKey_ABC123DEFG", nil), ("authkey_ABC123DEFG.p8", nil),
+  ("AuthKey_production.p8", nil),
+])
+func `the ID of a signing key comes from the name of its file`(path: String, id: String?) {
+  let bytes = path.bytes
+  var found: String?
+  if let span = Config.keyID(inName: bytes.span) { found = String(span) }
+  #expect(found == id)
+}
+
+@Test func `the settings of Bark need not be given`() throws {
+  func ids(_ lines: [String]) throws -> [String]? {
+    var ids: [String]?
+    let wrong = try complete(lines) {
+      ids = [String($0.keyID.span), String($0.teamID.span), String($0.topic.span)]
+    }
+    return wrong == nil ? ids : nil
+  }
+  let bark = ["LH4T9V5U4R", "5U8LBRXG3A", "me.fin.bark"]
+  #expect(try ids(["app=bark", "signing-key=/k.p8"]) == bark)
+  #expect(
+    try ids(["signing-key=/AuthKey_ABC123DEFG_X.p8", "app=bark"]) == ["ABC123DEFG"]
+      + bark.dropFirst())
+  #expect(
+    try ids([
+      "app=bark", "key-id=K23456789A", "team-id=T23456789A", "topic=a.b", "signing-key=/k.p8",
+    ])
+      == ["K23456789A", "T23456789A", "a.b"])
 }
 
 @Test func `complete sets the payload limits of HTTP/2`() throws {

@@ -17,6 +17,14 @@ private func span(_ text: StaticString) -> Span<UInt8> { text.span }
     ["alert": "x", "subtitle": "S", "level": "active", "thread": "t", "category": "c"],
     #"{"subtitle":"S","body":"x"},"category":"c","thread-id":"t","interruption-level":"active"}"#
   ),
+  (
+    ["alert": "x", "url": "http://u", "icon": "i", "image": "m", "group": "g", "copy": "c"],
+    #"{"aps":{"alert":"x","thread-id":"g"},"url":"http://u","icon":"i","image":"m","group":"g","copy":"c"}"#
+  ),
+  (
+    ["alert": "x", "thread": "t", "group": "g"],
+    #"{"aps":{"alert":"x","thread-id":"t"},"group":"g"}"#
+  ),
   (["badge": "0", "content-available": "1"], #"{"aps":{"badge":0,"content-available":1}}"#),
   // The check refuses these with their reasons.
   (["badge": "007"], #""badge":"007""#), (["badge": ""], #""badge":"""#),

@@ -278,6 +278,30 @@ int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT],
 int cmbed_signature_is_good(const unsigned char signature[CMBED_SIGNATURE], const unsigned char point[CMBED_POINT],
                             const void *bytes, size_t count);
 
+/* --- encrypted payloads ---------------------------------------------------------------------- */
+
+/* The modes of AES that the app Bark knows: CBC with the padding of PKCS#7, and GCM with the tag
+   behind the text. */
+typedef enum { CMBED_SEAL_CBC, CMBED_SEAL_GCM } cmbed_seal_mode;
+
+/* The most bytes of a text, and the characters of an IV. */
+#define CMBED_SEAL_CONTENT 4096
+#define CMBED_SEAL_CBC_IV 16
+#define CMBED_SEAL_GCM_IV 12
+
+/* Encrypts `count` bytes under a key of 16, 24 or 32 bytes and a fresh IV, and writes them to
+   `sealed` in base64, with a NUL behind. Returns the number of characters, or a negative code. */
+int cmbed_seal(char *sealed, size_t room, char *iv, cmbed_seal_mode mode, const unsigned char *key, size_t key_count,
+               const void *bytes, size_t count);
+
+/* The size of the buffer for the text of cmbed_unseal. */
+#define CMBED_SEAL_ROOM (CMBED_SEAL_CONTENT + 32)
+
+/* Decrypts what cmbed_seal wrote. Returns the number of bytes, or a negative code if it was not
+   encrypted under this key. */
+int cmbed_unseal(unsigned char *bytes, cmbed_seal_mode mode, const unsigned char *key, size_t key_count, const char *iv,
+                 size_t iv_count, const void *sealed, size_t sealed_count);
+
 /* --- device tokens -------------------------------------------------------------------------- */
 
 /* The bytes of a token's content, of the token, and of the key that seals it. */

@@ -6,14 +6,16 @@ public struct Draft: ~Copyable {
   /// What a notification may have once, by the names of settings, options and parameters.
   public enum Key: UInt8, BitwiseCopyable, Sendable {
     case alert, title, subtitle, sound, badge, category, thread, level, contentAvailable
+    case url, icon, image, group, copy
     case id, topic, pushType, collapseID, priority, ttl, expiration, notBefore, registered
     case againAfter, urgent, trim
 
-    static var count: Int { 21 }
+    static var count: Int { 26 }
     private static var names: WordList {
       """
-      alert title subtitle sound badge category thread level content-available id topic push-type \
-      collapse-id priority ttl expiration not-before registered again-after urgent trim
+      alert title subtitle sound badge category thread level content-available url icon image group \
+      copy id topic push-type collapse-id priority ttl expiration not-before registered again-after \
+      urgent trim
       """
     }
 
@@ -55,7 +57,7 @@ public struct Draft: ~Copyable {
 
   /// The contents of JSON strings, with their escapes.
   private var values = Text(capacity: bytesMax)
-  private var places: InlineArray<21, Range<Int>?> = .init(repeating: nil)
+  private var places: InlineArray<26, Range<Int>?> = .init(repeating: nil)
   /// The elements and members of arrays and objects, without the brackets.
   private var lists = Text(capacity: bytesMax)
   private var tokens = Text(capacity: bytesMax)
@@ -105,12 +107,17 @@ public struct Draft: ~Copyable {
   public var hasTokens: Bool { tokens.count > 0 }
 
   /// Whether the app gets something besides `aps`.
-  public var hasData: Bool { data.count > 0 }
+  public var hasData: Bool {
+    for number in Key.url.rawValue...Key.copy.rawValue where places[Int(number)] != nil {
+      return true
+    }
+    return data.count > 0
+  }
 
   /// Whether there is something that a device shows or does.
   public var hasContent: Bool {
     for number in 0...Key.contentAvailable.rawValue where places[Int(number)] != nil { return true }
-    return data.count > 0 || languages.count > 0
+    return hasData || languages.count > 0
   }
 
   /// Whether the draft says nothing at all.
@@ -198,7 +205,13 @@ public struct Draft: ~Copyable {
       appendAlert(hasBody: has(.alert), to: &line) { appendString(.alert, to: &$0) }
     }
     appendMembers(.sound, .contentAvailable, to: &line)
+    // The app shows the alerts of a group together, and so does the device.
+    if has(.group), !has(.thread) {
+      line.key("thread-id")
+      appendString(.group, to: &line)
+    }
     line.endObject()
+    appendMembers(.url, .copy, to: &line)
     if data.count > 0 { line.append(",", data) }
     line.endObject()
     line.endLine()

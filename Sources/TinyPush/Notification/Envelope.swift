@@ -175,8 +175,7 @@ package struct Envelope {
       notification.isForDefault = true
       notification.lists = 1
     }
-    let payload = notification.payload
-    let isSilent = payload.isSilent && notification.localized.isEmpty
+    let isSilent = notification.payload.isSilent && notification.localized.isEmpty
     if pushTypeAt == 0 {
       notification.pushType =
         isSilent ? .background : traits.isOfLiveActivity ? .liveactivity : .alert
@@ -187,7 +186,9 @@ package struct Envelope {
         pushTypeAt > 0 || traits.needsType || type == .liveactivity || !notification.topic.isEmpty
       if mayContradict { checkPushType(isSilent, text, &findings) }
     }
-    let limit = rules.payloadLimit(for: type)
+    if rules.app == .bark, type == .alert { adaptForBark(text, rules) }
+    let payload = notification.payload
+    let limit = notification.payloadLimit(rules)
     if !notification.localized.isEmpty {
       checkLocalized(text, limit, rules.defaultLanguage, &findings)
     } else if payload.isApsEmpty, !traits.isOfHTTP2 || type.needsAps {
@@ -208,6 +209,23 @@ package struct Envelope {
     if !notification.collapseID.isEmpty, findings.refusals == 0 {
       notification.collapseKey = collapseKey(text)
     }
+  }
+
+  /// Notes that a payload for Bark is encrypted, or else what the payload lacks.
+  @inline(never)
+  private mutating func adaptForBark(_ text: Span<UInt8>, _ rules: Rules) {
+    let isForBark =
+      notification.topic.isEmpty || text.extracting(notification.topic).equals(Bark.topic)
+    guard isForBark else { return }
+    let payload = notification.payload
+    let hasAlert = !payload.alert.range.isEmpty || !notification.localized.isEmpty
+    // A badge or a sound alone tells nothing, and a word in its place would be shown as an alert.
+    notification.payload.isSealed = rules.isEncrypted && (hasAlert || payload.hasOwnMembers)
+    let hasMembers = !payload.isApsEmpty || !notification.localized.isEmpty
+    guard !notification.payload.isSealed, hasMembers else { return }
+    let additions = PayloadAdditions(ofBark: traits, sound: notification.payload.sound, in: text)
+    notification.payload.additions = additions
+    notification.payload.bytes += additions.bytes
   }
 
   /// Adds the warnings that need the whole object.

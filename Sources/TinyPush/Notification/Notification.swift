@@ -80,6 +80,10 @@ public struct Notification {
     var moved = self
     moved.object = object.moved(by: distance)
     moved.payload.range = payload.range.moved(by: distance)
+    moved.payload.apsStart += distance
+    moved.payload.sound = payload.sound.moved(by: distance)
+    moved.payload.level = payload.level.moved(by: distance)
+    moved.payload.additions.move(by: distance)
     moved.payload.alert.range = payload.alert.range.moved(by: distance)
     moved.payload.alert.text = payload.alert.text.moved(by: distance)
     moved.firstToken = firstToken.moved(by: distance)
@@ -89,6 +93,12 @@ public struct Notification {
     moved.identifier = identifier.moved(by: distance)
     moved.localized = localized.moved(by: distance)
     return moved
+  }
+
+  /// Returns the most bytes that the payload may have before it is encrypted, if it is.
+  func payloadLimit(_ rules: Rules) -> Int {
+    let limit = rules.payloadLimit(for: pushType)
+    return payload.isSealed ? Bark.contentLimit(limit) : limit
   }
 
   /// Appends the topic to send: the stated or configured one, with the ending of the push type.
@@ -127,6 +137,20 @@ public struct Payload {
   public internal(set) var alert: Alert
   /// Whether `aps` has no members.
   public internal(set) var isApsEmpty = false
+  /// The index behind the opening brace of `aps`.
+  var apsStart = 0
+  /// The content of the string `sound` in `aps`; empty: none.
+  var sound: Range<Int> = 0..<0
+  /// What the agent adds for the app; part of ``bytes``.
+  var additions = PayloadAdditions()
+  /// Whether the payload is encrypted before it is sent.
+  public internal(set) var isSealed = false
+  /// The value of `interruption-level` in `aps`; empty: none.
+  var level: Range<Int> = 0..<0
+  /// Whether there are members beside `aps`.
+  var hasOwnMembers = false
+  /// Whether the sound is the device's own.
+  var isSoundDefault = false
   /// Whether `aps` has `content-available`, and no alert, badge or sound.
   ///
   /// The device then shows and plays nothing, and priority 10 is an error.

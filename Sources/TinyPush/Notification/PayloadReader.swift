@@ -28,6 +28,7 @@ struct PayloadReader {
         let key = try scanner.key(text)
         guard Self.isAps(text.extracting(key)) else {
           if isBare { isEnvelope = isEnvelope || Self.isOfEnvelope(text.extracting(key)) }
+          payload.hasOwnMembers = true
           try scanner.skipValue(text)
           continue
         }
@@ -88,6 +89,7 @@ struct PayloadReader {
   ) throws(JSONProblem) {
     traits.hasAps = true
     let start = scanner.index
+    payload.apsStart = start + 1
     payload.alert = Alert(range: start + 1..<start + 1)
     payload.isApsEmpty = try !scanner.openObject(text)
     guard !payload.isApsEmpty else { return }
@@ -120,6 +122,7 @@ struct PayloadReader {
       default:
         if traits.isOfHTTP2 {
           try traits.read(key!, text, by: &scanner, &findings)
+          if key == .interruptionLevel { payload.level = at..<scanner.index }
           continue
         }
       }
@@ -131,6 +134,8 @@ struct PayloadReader {
         findings.add(Finding(.badgeNotWhole, at: at))
       } else if key == .sound {
         findings.checkSound(value, at: at)
+        if first == .quote { payload.sound = at + 1..<scanner.index - 1 }
+        payload.isSoundDefault = value.equals("\"default\"")
       }
     } while try scanner.nextMember(text)
     traits.keys = seen.known

@@ -42,7 +42,7 @@ package struct Rendition {
     self.init(notification.payload)
     if !notification.localized.isEmpty { localize(notification, language, text, rules) }
     guard notification.isTrimmed else { return }
-    let limit = rules.payloadLimit(for: notification.pushType)
+    let limit = notification.payloadLimit(rules)
     if bytes > limit { _ = trim(to: limit, in: text) }
   }
 

@@ -2,12 +2,24 @@
 public struct Rules: Sendable, BitwiseCopyable {
   /// The protocol of the push service or gateway.
   public var service = PushProtocol.binary
+  /// The app that shows the notifications without a topic of their own.
+  public var app = App.own
+  /// Whether alerts for ``app`` are encrypted.
+  public var isEncrypted = false
   /// The configured limit of the payload in bytes; nil: the limit of the service.
   public var payloadLimit: Int?
   /// Whether frames of format 0 or 1 are sent: they have no priority, and payloads are short.
   public var isOfOldFrames = false
   /// The language for devices with no known language, or with one that the notification lacks.
   public var defaultLanguage = LanguageTag("en")
+
+  /// An app that shows notifications.
+  public enum App: UInt8, BitwiseCopyable, Sendable {
+    /// An app of the sender's own, which gets each payload as it is.
+    case own
+    /// Bark, which shows what anybody sends.
+    case bark
+  }
 
   /// Makes the rules of the binary protocol.
   public init() {}

@@ -33,14 +33,18 @@ extension Checkup {
       return report.report("file", .warning)
     }
     let hasKeyPassword = !config.keyPassword.isEmpty
+    let hasEncryptionKey = !config.encryptionKey.isEmpty
     let isOpen = mode & 0o004 != 0
-    if hasKeyPassword || !config.proxyLogin.isEmpty,
+    if hasKeyPassword || hasEncryptionKey || !config.proxyLogin.isEmpty,
       isOpen || mode & 0o040 != 0 && user.isGroupOfSpool(file.st_gid)
     {
       report.message.append(", in which ")
       report.message.append(isOpen ? "anybody" : "everybody who sends")
-      report.message.append(" may read the password of the ")
-      report.message.append(hasKeyPassword ? "key" : "proxy")
+      report.message.append(
+        hasKeyPassword
+          ? " may read the password of the key"
+          : hasEncryptionKey
+            ? " may read the encryption key" : " may read the password of the proxy")
       advise("let only root and the agent read it: chgrp tinypush-agent ", path)
       advise(" && chmod 640 ", path)
       return report.report("file", .warning)

@@ -24,6 +24,7 @@ extension Checkup {
     report.message.append(printable: config.teamID.span)
     report.report("team-id")
     report.message.append(printable: config.topic.span)
+    if config.courier.rules.app == .bark { report.message.append(", the app Bark") }
     report.report("topic")
   }
 
@@ -31,14 +32,8 @@ extension Checkup {
   @inline(never)
   private mutating func reportKeyID(_ config: borrowing Config) {
     report.message.append(printable: config.keyID.span)
-    let path = config.signingKey.span
-    let mark: StaticString = "AuthKey_"
-    let start = path.count - mark.utf8CodeUnitCount - 13
-    guard start >= 0, path.extracting(start..<path.count - 13).equals(mark),
-      path.extracting(path.count - 3..<path.count).equals(".p8")
+    guard let named = Config.keyID(inName: config.signingKey.span), !named.equals(config.keyID.span)
     else { return report.report("key-id") }
-    let named = path.extracting(path.count - 13..<path.count - 3)
-    guard !named.equals(config.keyID.span) else { return report.report("key-id") }
     report.message.append(", but the file is named after ", printable: named)
     report.advice.append("set key-id to the ID of this key, or signing-key to the other file")
     report.report("key-id", .warning)

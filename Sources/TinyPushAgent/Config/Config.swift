@@ -1,4 +1,5 @@
 import CLinux
+import CMbed
 import TinyPush
 import TinyPushBinary
 
@@ -45,6 +46,10 @@ public struct Config: ~Copyable {
   ///
   /// Empty if the certificate decides it.
   public var topic = CString("")
+  /// The key with which alerts for Bark are encrypted.
+  var encryptionKey = Secret("encryption-key")
+  /// The mode of the encryption.
+  var sealMode = CMBED_SEAL_CBC
   /// The host and port of the proxy; empty for none.
   var proxy = CString("")
   /// The whole setting `proxy` if it contains a user and a password.
@@ -78,6 +83,8 @@ public struct Config: ~Copyable {
   var file = CString("")
   /// Where each setting was last given, by its place in the table.
   let origins: FixedBuffer<Origin>
+  /// Whether this user may not read the file, so that its settings are unknown.
+  public var isUnread = false
   /// Whether a setting of an earlier version was given, which has no effect now.
   var hasFormerSettings = false
   private let pinned = Pinned()

@@ -28,7 +28,56 @@ extension Config {
     try checkGateway(file, &message)
     // Behind a proxy only the proxy acknowledges bytes, so a wait alone proves less.
     if !proxy.isEmpty, !isSet("confirm") { binary.confirm = .barrier }
-    if service == .http2 { try checkIdentity(file, &message) }
+    guard service == .http2 else { return }
+    if keyID.isEmpty {
+      var named = Text(capacity: 16)
+      if let id = Self.keyID(inName: signingKey.span) { named.append(bytes: id) }
+      keyID = named.cString()
+    }
+    if courier.rules.app == .bark {
+      if keyID.isEmpty { keyID = CString(Bark.keyID.span) }
+      if teamID.isEmpty { teamID = CString(Bark.teamID.span) }
+      if topic.isEmpty { topic = CString(Bark.topic.span) }
+    }
+    guard courier.rules.app == .bark || !isSet("encryption-key") else {
+      throw refuse("encryption-key", file, &message) {
+        $0.append(" needs app = bark: an app of your own gets each payload as it is")
+      }
+    }
+    if courier.rules.isEncrypted, let limit = courier.rules.payloadLimit, limit < 512 {
+      throw refuse("payload-limit", file, &message) {
+        $0.append(" must be at least 512 with encryption-key")
+      }
+    }
+    try checkIdentity(file, &message)
+  }
+
+  /// Returns the key ID in the name of a signing key, `AuthKey_XXXXXXXXXX.p8`; nil: it has none.
+  ///
+  /// More words may follow the ID, as in the name of Bark's key, or stand before the name, as systemd
+  /// does with credentials.
+  @_lifetime(copy path)
+  package static func keyID(inName path: Span<UInt8>) -> Span<UInt8>? {
+    var start = path.count
+    while start > 0, path[start - 1] != .slash { start -= 1 }
+    let mark = ("AuthKey_" as StaticString).span
+    while start + mark.count + 10 < path.count {
+      let name = path.extracting(start..<path.count)
+      let end = mark.count + 10
+      if name.begins(with: mark), name[end] == .dot || name[end] == .underscore {
+        let id = name.extracting(mark.count..<end)
+        var isID = true
+        for index in id.indices {
+          switch id[index] {
+          case UInt8.capitals, UInt8.digits: break
+          default: isID = false
+          }
+        }
+        if isID { return id }
+      }
+      start += 1
+    }
+    return nil
   }
 
   /// Refuses a host of Apple's that speaks the other protocol.
@@ -51,6 +100,11 @@ extension Config {
     _ file: UnsafePointer<CChar>, _ message: inout Text
   ) throws(ExitStatus) {
     guard isSet("signing-key") else {
+      guard courier.rules.app == .own else {
+        throw refuse("app", file, &message) {
+          $0.append(" = bark needs signing-key: the file that the authors of Bark publish")
+        }
+      }
       guard !isSet("key-id"), !isSet("team-id") else {
         throw refuse(isSet("key-id") ? "key-id" : "team-id", file, &message) {
           $0.append(" belongs to a signing key, and none is set: set signing-key, or remove it")
@@ -69,12 +123,12 @@ extension Config {
             : " belongs to a certificate, and signing-key is set: remove it")
       }
     }
-    guard isSet("key-id"), isSet("team-id"), isSet("topic") else {
+    guard !keyID.isEmpty, !teamID.isEmpty, !topic.isEmpty else {
       throw refuse("signing-key", file, &message) { text in
         text.append(
-          !isSet("key-id")
+          keyID.isEmpty
             ? " needs key-id: set it to the 10 characters in the name AuthKey_XXXXXXXXXX.p8"
-            : !isSet("team-id")
+            : teamID.isEmpty
               ? " needs team-id: set it to the 10 characters under Membership in Apple's developer account"
               : " needs topic: set it to the bundle ID of your app, such as com.example.app")
       }

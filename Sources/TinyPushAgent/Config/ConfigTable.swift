@@ -1,3 +1,4 @@
+import CMbed
 import TinyPush
 import TinyPushBinary
 
@@ -59,7 +60,7 @@ extension Config {
         }),
       Setting(
         "team-id", "ID", only: .http2("a certificate is needed"),
-        "the ID of your team, from Apple's page Membership",
+        "the ID of the key's team, from Apple's page Membership",
         .value { config, value throws(Problem) in
           config.teamID = try Config.appleID(value)
         }),
@@ -69,6 +70,26 @@ extension Config {
         .value { config, value throws(Problem) in
           config.topic = try Config.topic(value)
         }),
+      Setting(
+        "app", "own|bark", default: "own", for: .command,
+        only: .http2("the app must be your own"),
+        "the app on the phones: your own, or Bark from the App Store",
+        .choice { $0.courier.rules.app = $1 == 0 ? .own : .bark }),
+      Setting(
+        "encryption-key", "TEXT", for: .command, only: .http2("the app must be your own"),
+        "the key that encrypts alerts for Bark, of 16, 24 or 32 characters",
+        .text { config, value throws(Problem) in
+          guard Config.isSealKey(value) else {
+            throw .value("a text of 16, 24 or 32 ASCII characters, the same as in the app")
+          }
+          // The key stays in memory: the agent needs it for each alert.
+          try config.encryptionKey.set(value, file: CString(""))
+          config.courier.rules.isEncrypted = true
+        }),
+      Setting(
+        "encryption-mode", "cbc|gcm", default: "cbc", only: .http2("the app must be your own"),
+        "the mode of AES that is set in Bark",
+        .choice { $0.sealMode = $1 == 0 ? CMBED_SEAL_CBC : CMBED_SEAL_GCM }),
       Setting(
         "proxy", "http://USER:PASSWORD@HOST:PORT", "an HTTP proxy for all connections",
         .text { config, value throws(Problem) in

@@ -95,6 +95,20 @@ extension Config {
     return CString(value)
   }
 
+  /// The most bytes of a key with which alerts are encrypted.
+  static let sealKeyBytesMax = 32
+
+  /// Whether a text is a key of AES.
+  static func isSealKey(_ value: Span<UInt8>) -> Bool {
+    guard value.count == 16 || value.count == 24 || value.count == sealKeyBytesMax else {
+      return false
+    }
+    for index in value.indices where value[index] < .space || value[index] >= .delete {
+      return false
+    }
+    return true
+  }
+
   /// Reads a whole number in decimal digits; nil for anything else.
   @inline(never)
   public static func number(_ value: Span<UInt8>) -> UInt64? {

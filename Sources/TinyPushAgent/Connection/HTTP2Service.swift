@@ -7,7 +7,7 @@ extension HTTP2Link.Service {
     let topic = config.defaultTopic()
     self.init(
       authority: Self.authority(address), topic: topic.span,
-      usesProviderToken: !config.signingKey.isEmpty)
+      usesProviderToken: !config.signingKey.isEmpty, seal: SealKey(config)?.seal)
   }
 
   /// Returns the address without the default port.

@@ -15,6 +15,8 @@ public struct ControlRequest: ~Copyable {
     case json
     /// The app's token in hexadecimal digits.
     case token
+    /// The key under which the app decrypts payloads.
+    case encryptionKey
   }
 
   /// The largest request, in bytes, above the size of an app's files.

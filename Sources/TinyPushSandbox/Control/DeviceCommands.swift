@@ -47,6 +47,7 @@ final class DeviceCommands {
       topic: CString(topic.isEmpty ? Credentials.topic.span : topic))
     wanted.strings = ControlRequest.values(.strings, in: request)
     wanted.categories = ControlRequest.values(.category, in: request)
+    wanted.encryptionKey = ControlRequest.values(.encryptionKey, in: request)
     if ControlRequest.has(.token, in: request) {
       wanted.token = DeviceToken(hex: ControlRequest.value(.token, in: request))
       guard wanted.token != nil else { throw .badToken }

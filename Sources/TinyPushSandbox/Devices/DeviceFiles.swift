@@ -174,6 +174,7 @@ struct DeviceFiles: ~Copyable {
     try make(path(app.topic, device.name))
     try writeBundleFile(request.strings, "/Localizable.strings", app, device)
     try writeBundleFile(request.categories, "/categories", app, device)
+    try writeBundleFile(request.encryptionKey, "/encryption-key", app, device)
     try write(app, of: device)
   }
 

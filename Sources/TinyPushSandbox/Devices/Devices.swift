@@ -91,6 +91,7 @@ final class Devices {
     /// The texts of the app's files; empty: no file.
     var strings = Text(capacity: 0)
     var categories = Text(capacity: 0)
+    var encryptionKey = Text(capacity: 0)
     /// The app's token; nil: the sandbox makes one.
     var token: DeviceToken?
   }

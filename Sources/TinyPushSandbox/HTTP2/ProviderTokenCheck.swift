@@ -25,6 +25,7 @@ struct ProviderTokenCheck: ~Copyable {
   /// The token that was accepted last; empty: none.
   private var taken = Text(capacity: bytesMax)
   private var takenAt: Int64 = 0
+  private var takenIsOfBark = false
   private var issuedAt: Int64 = 0
 
   /// Checks the header `authorization` of a request.
@@ -38,7 +39,8 @@ struct ProviderTokenCheck: ~Copyable {
     }
     let token = try Self.token(authorization)
     guard !token.equals(taken.bytes) else { return try checkAge(issuedAt, now) }
-    let issued = try verify(token, by: key)
+    var isOfBark = false
+    let issued = try verify(token, by: key, &isOfBark)
     try checkAge(issued, now)
     guard taken.count == 0 || now - takenAt >= Self.updateMin else {
       throw Problem(
@@ -49,6 +51,7 @@ struct ProviderTokenCheck: ~Copyable {
     taken.append(bytes: token)
     takenAt = now
     issuedAt = issued
+    takenIsOfBark = isOfBark
   }
 
   private func checkAge(_ issued: Int64, _ now: Int64) throws(Problem) {
@@ -81,7 +84,11 @@ struct ProviderTokenCheck: ~Copyable {
   // MARK: - One token
 
   /// Verifies a token that is not known yet, and returns when it was issued, in UNIX seconds.
-  private func verify(_ token: Span<UInt8>, by key: SigningKey) throws(Problem) -> Int64 {
+  ///
+  /// - Parameter isOfBark: whether the token names the key of Bark.
+  private func verify(
+    _ token: Span<UInt8>, by key: SigningKey, _ isOfBark: inout Bool
+  ) throws(Problem) -> Int64 {
     var dots: [Int] = []
     for index in token.indices where token[index] == .dot { dots.append(index) }
     guard dots.count == 2 else {
@@ -97,7 +104,10 @@ struct ProviderTokenCheck: ~Copyable {
     guard Self.member("alg", of: head.bytes, is: ("ES256" as StaticString).span) else {
       throw Self.invalid("the provider token's alg is not ES256")
     }
-    guard Self.member("kid", of: head.bytes, is: SigningKey.keyID.span) else {
+    // The sandbox stands in for the team of Bark, too, with its own key.
+    isOfBark = Self.member("kid", of: head.bytes, is: Bark.keyID.span)
+    let isKnown = isOfBark || Self.member("kid", of: head.bytes, is: SigningKey.keyID.span)
+    guard isKnown, taken.count == 0 || isOfBark == takenIsOfBark else {
       // After the first accepted token, the key of a connection may not change.
       throw taken.count == 0
         ? Self.invalid("the provider token's kid is not the ID of the sandbox's signing key")
@@ -105,8 +115,9 @@ struct ProviderTokenCheck: ~Copyable {
           reason: .unrelatedKeyIDInToken,
           words: "the provider token's kid differs from that of the connection's first token")
     }
-    guard Self.member("iss", of: claims.bytes, is: SigningKey.teamID.span) else {
-      throw Self.invalid("the provider token's iss is not the sandbox's team ID")
+    let teamID = isOfBark ? Bark.teamID : SigningKey.teamID
+    guard Self.member("iss", of: claims.bytes, is: teamID.span) else {
+      throw Self.invalid("the provider token's iss is not the team ID of its kid")
     }
     guard let issued = Self.number("iat", of: claims.bytes) else {
       throw Self.invalid("the provider token's iat is not a time in seconds")

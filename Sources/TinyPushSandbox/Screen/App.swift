@@ -36,9 +36,29 @@ final class App {
 
   /// Takes a notification, which may change the badge, and returns what the device shows.
   func receive(_ summary: PayloadSummary, _ payload: Span<UInt8>) -> Presentation {
+    var bundle = AppBundle(directory.isEmpty ? nil : directory.pointer, for: summary)
+    if summary.ciphertext != nil {
+      if let text = SealedPayload.open(
+        payload, summary, key: bundle.encryptionKey.bytes.trimmed()),
+        let shown = present(text, of: bundle)
+      {
+        return shown
+      }
+      bundle.noteSealed()
+    }
     take(summary, payload)
-    let bundle = AppBundle(directory.isEmpty ? nil : directory.pointer, for: summary)
     return Presentation(summary, payload, of: bundle)
+  }
+
+  /// Takes a decrypted payload; nil: it cannot be read.
+  private func present(_ text: borrowing Text, of bundle: borrowing AppBundle) -> Presentation? {
+    do throws(PayloadProblem) {
+      let summary = try PayloadSummary(text.bytes)
+      take(summary, text.bytes)
+      return Presentation(summary, text.bytes, of: bundle, wasSealed: true)
+    } catch {
+      return nil
+    }
   }
 
   /// Takes a notification without showing it: only the badge may change.

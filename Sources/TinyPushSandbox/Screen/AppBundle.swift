@@ -8,6 +8,7 @@ import TinyPushAgent
 /// |---|---|
 /// | `Localizable.strings` | the texts for `loc-key`, `title-loc-key` and `subtitle-loc-key` |
 /// | `categories` | buttons, one category a line: `NAME=Button,Button` |
+/// | `encryption-key` | the key that is set in the app Bark |
 ///
 /// The texts are in the device's language. In `categories`, `#` begins a comment. The files are
 /// read for each notification that needs them, so that they may be edited at any time.
@@ -22,6 +23,8 @@ struct AppBundle: ~Copyable {
   private(set) var strings = Text(capacity: 0)
   /// The text of `categories`; empty if absent.
   private(set) var categories = Text(capacity: 0)
+  /// The key under which the payload was encrypted; empty if absent.
+  private(set) var encryptionKey = Text(capacity: 0)
   /// Notes about files that cannot be read, one a line.
   private(set) var notes = Text(capacity: 512)
 
@@ -40,6 +43,17 @@ struct AppBundle: ~Copyable {
     if summary.category != nil {
       categories = read("categories", in: directory, bytesMax: Self.listBytesMax)
     }
+    if summary.ciphertext != nil {
+      encryptionKey = read("encryption-key", in: directory, bytesMax: Self.listBytesMax)
+    }
+  }
+
+  /// Notes that the app cannot decrypt the payload.
+  mutating func noteSealed() {
+    notes.append(
+      encryptionKey.count > 0
+        ? "the alert was encrypted under another key, or in another mode\n"
+        : "the alert is encrypted, and the app has no key\n")
   }
 
   private mutating func read(

@@ -63,6 +63,7 @@ struct Card {
     if let body = presentation.text {
       write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
     }
+    writeAppTexts(presentation, to: &text)
     writeButtons(presentation, to: &text)
     writeFoot(presentation, badge, push, replacing, to: &text)
     writeNotes(presentation, to: &text)
@@ -133,6 +134,7 @@ struct Card {
     } else if presentation.wakesApp {
       foot.write("the app is woken", to: &text)
     }
+    if presentation.wasSealed { foot.write("encrypted", to: &text) }
     if let event = presentation.event { foot.write(presentation.bytes(event), to: &text) }
     if let level = presentation.interruptionLevel {
       foot.write(presentation.bytes(level), to: &text)
@@ -218,6 +220,18 @@ struct Card {
       if isCut { text.append("…") }
       text.append(style.utf8CodeUnitCount > 0 ? palette.end : "")
       closeLine(taken: taken + (isCut ? 1 : 0), to: &text)
+    }
+  }
+
+  /// Writes a line for each text beside `aps` that an app such as Bark shows.
+  private func writeAppTexts(_ presentation: borrowing Presentation, to text: inout Text) {
+    var line = Text(capacity: Presentation.bytesMax)
+    for key in AppKey.allCases {
+      guard let place = presentation.text(key) else { continue }
+      line.clear()
+      line.append(bytes: key.name)
+      line.append(" ", bytes: presentation.bytes(place))
+      write(line.bytes, linesMax: Self.titleLinesMax, in: palette.dim, to: &text)
     }
   }
 

@@ -26,6 +26,11 @@ struct PayloadSummary {
   var contentState: Range<Int>?
   var isContentAvailable = false
   var hasAlert = false
+  /// What an app such as Bark shows of the keys beside `aps`, in the order of ``AppKey``.
+  private(set) var app: InlineArray<5, Range<Int>?> = .init(repeating: nil)
+  /// The encrypted content, and what it was encrypted with; nil: the payload is not encrypted.
+  private(set) var ciphertext: Range<Int>?
+  private(set) var iv: Range<Int>?
   /// The number of keys beside `aps`.
   var ownKeys = 0
   private(set) var hasAps = true
@@ -48,9 +53,14 @@ struct PayloadSummary {
     do throws(JSONProblem) {
       if try scanner.openObject(text) {
         repeat {
-          guard try text.extracting(scanner.key(text)).equals("aps") else {
+          let key = try text.extracting(scanner.key(text))
+          guard key.equals("aps") else {
             ownKeys += 1
-            try scanner.skipValue(text)
+            let isString = try scanner.peek(text) == .quote
+            let value = try scanner.value(text)
+            if isString, let number = AppKey.names.index(of: key) { app[number] = value }
+            if isString, key.equals("ciphertext") { ciphertext = value }
+            if isString, key.equals("iv") { iv = value }
             continue
           }
           guard try scanner.peek(text) == .openBrace else {
@@ -181,6 +191,16 @@ struct PayloadSummary {
       return nil
     }
   }
+}
+
+/// A key beside `aps` whose text an app such as Bark shows or uses.
+enum AppKey: Int, CaseIterable {
+  case url, icon, image, group, copy
+
+  static var names: WordList { "url icon image group copy" }
+
+  /// The key in JSON.
+  var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[rawValue] } }
 }
 
 /// Why a payload cannot be read.

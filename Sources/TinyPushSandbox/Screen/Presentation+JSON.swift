@@ -8,8 +8,8 @@ extension Presentation {
   /// "sound":"default","silent":false,"wakesApp":false,"notes":["…"]
   /// ```
   ///
-  /// `subtitle`, `critical`, `interruptionLevel` and `activityEvent` are left out if there is none;
-  /// other missing values are null. `buttons` are those of a modal alert, of which a lock screen
+  /// `subtitle`, `critical`, `interruptionLevel`, `activityEvent`, `encrypted` and the texts of
+  /// ``AppKey`` are left out if there is none; other missing values are null. `buttons` are those of a modal alert, of which a lock screen
   /// shows the first two. `badge` is the number on the icon, null for none.
   ///
   /// - Parameter badge: the number on the app's icon; 0: none.
@@ -30,6 +30,12 @@ extension Presentation {
     if isCritical { out.member("critical", bool: true) }
     if interruptionLevel != nil { write("interruptionLevel", interruptionLevel, to: &out) }
     if event != nil { write("activityEvent", event, to: &out) }
+    if wasSealed { out.member("encrypted", bool: true) }
+    for key in AppKey.allCases {
+      guard let place = text(key) else { continue }
+      out.key(escaping: key.name)
+      out.append(json: bytes(place))
+    }
     out.member("silent", bool: isSilent)
     out.member("wakesApp", bool: wakesApp)
     writeNotes(to: &out)

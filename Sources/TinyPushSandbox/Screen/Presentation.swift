@@ -32,6 +32,8 @@ struct Presentation: ~Copyable {
   private(set) var interruptionLevel: Place?
   /// The event of a live activity.
   private(set) var event: Place?
+  /// The texts beside `aps`, in the order of ``AppKey``.
+  private var app: InlineArray<5, Place?> = .init(repeating: nil)
   private(set) var buttonCount = 0
   private var buttons: InlineArray<4, Place> = .init(repeating: 0..<0)
   /// The new number of the badge; 0: none; nil: the number does not change.
@@ -40,6 +42,8 @@ struct Presentation: ~Copyable {
   let isSilent: Bool
   /// Whether the app is woken, in addition to what is shown.
   let wakesApp: Bool
+  /// Whether the app has decrypted the payload.
+  let wasSealed: Bool
 
   /// The range of a text; see ``bytes(_:)``.
   typealias Place = Range<Int>
@@ -54,6 +58,9 @@ struct Presentation: ~Copyable {
   @_lifetime(borrow self)
   func bytes(_ place: Place) -> Span<UInt8> { words.bytes.extracting(place) }
 
+  /// Returns a text beside `aps`; nil: there is none.
+  func text(_ key: AppKey) -> Place? { app[key.rawValue] }
+
   /// Returns the title of a button of the category, by its number from 0.
   @_lifetime(borrow self)
   func button(_ index: Int) -> Span<UInt8> { words.bytes.extracting(buttons[index]) }
@@ -63,7 +70,12 @@ struct Presentation: ~Copyable {
   /// - Parameters:
   ///   - summary: the summary of this payload.
   ///   - bundle: the files of the app.
-  init(_ summary: PayloadSummary, _ payload: Span<UInt8>, of bundle: borrowing AppBundle) {
+  ///   - wasSealed: whether the app has decrypted the payload.
+  init(
+    _ summary: PayloadSummary, _ payload: Span<UInt8>, of bundle: borrowing AppBundle,
+    wasSealed: Bool = false
+  ) {
+    self.wasSealed = wasSealed
     badge = summary.badgeNumber(payload)
     isSilent = summary.isSilent
     wakesApp = summary.isContentAvailable
@@ -83,6 +95,7 @@ struct Presentation: ~Copyable {
     if text == nil { text = copy(summary.contentState, payload) }
     event = unescape(summary.event, payload)
     interruptionLevel = unescape(summary.interruptionLevel, payload)
+    for index in app.indices { app[index] = unescape(summary.app[index], payload) }
     if let range = summary.category { findButtons(of: payload.extracting(range), bundle) }
     if let range = summary.sound { takeSound(range, payload) }
     if words.isCut {
@@ -191,6 +204,11 @@ struct Presentation: ~Copyable {
       if source.extracting(known).equals(name.bytes) {
         return takeButtons(source, equals + 1..<line.upperBound)
       }
+    }
+    // Bark has this category.
+    guard !name.bytes.equals(Bark.category) else {
+      let titles: StaticString = "Copy,Mute"
+      return takeButtons(titles.span, 0..<titles.utf8CodeUnitCount)
     }
     notes.append(note: "the app has no category ", name.bytes)
   }

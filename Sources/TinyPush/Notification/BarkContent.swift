@@ -1,0 +1,218 @@
+/// What Bark decrypts: the texts of a payload in an object of its own.
+///
+/// ```json
+/// {"title":"Cellar","body":"Tank low","sound":"bell","badge":1,"group":"tanks","url":"http://…"}
+/// ```
+///
+/// Source: the documentation of Bark, "Encryption", and the source of the app.
+extension Payload {
+  /// Writes the content and returns the number of bytes, which is at most that of the rendition.
+  ///
+  /// - Parameter text: the text of the notification.
+  @inline(never)
+  func writeContent(
+    _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>,
+    at start: Int
+  ) -> Int {
+    var content = BarkContent(at: start)
+    do throws(JSONProblem) {
+      try content.write(rendition, in: text, to: buffer)
+      try content.write(self, in: text, to: buffer)
+    } catch {
+      // The payload was read before, so that this cannot be.
+      return 0
+    }
+    return content.close(buffer) - start
+  }
+
+  /// Writes the payload around an encrypted content, and returns the number of bytes.
+  ///
+  /// A device that cannot decrypt the content shows a word instead.
+  @inline(never)
+  package func writeSealed(
+    _ rendition: Rendition, in text: Span<UInt8>, by seal: Bark.Seal,
+    to buffer: borrowing FixedBuffer<UInt8>
+  ) -> Int? {
+    // The content stands behind the room for the payload.
+    let room = Rules.payloadBytes
+    let count = writeContent(rendition, in: text, to: buffer, at: room)
+    var end = 0
+    func put(_ bytes: Span<UInt8>) {
+      buffer.store(bytes, at: end)
+      end += bytes.count
+    }
+    put(Bark.sealedStart.span)
+    if isSoundDefault { put((",\"sound\":\"default\"" as StaticString).span) }
+    if !level.isEmpty {
+      put((",\"interruption-level\":" as StaticString).span)
+      put(text.extracting(level))
+    }
+    put(("},\"iv\":\"" as StaticString).span)
+    let ivStart = end
+    end += seal.ivCount
+    put(("\",\"ciphertext\":\"" as StaticString).span)
+    guard count > 0, end < room,
+      let sealed = seal.seal(
+        UnsafeBufferPointer(start: buffer.room(from: room).baseAddress, count: count),
+        UnsafeMutableBufferPointer(rebasing: buffer.room(from: end)[..<(room - end)]),
+        UnsafeMutableBufferPointer(rebasing: buffer.room(from: ivStart)[..<seal.ivCount]))
+    else { return nil }
+    end += sealed
+    put(("\"}" as StaticString).span)
+    return end
+  }
+}
+
+/// The object that Bark decrypts, as it is written.
+private struct BarkContent {
+  private var end: Int
+  private var hasMembers = false
+  private var hasGroup = false
+
+  init(at start: Int) { end = start }
+
+  /// Writes the alert.
+  mutating func write(
+    _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
+  ) throws(JSONProblem) {
+    let alert = rendition.alert
+    // Without a body, the word in its place would be shown.
+    guard !alert.range.isEmpty else { return putEmptyBody(buffer) }
+    guard text[alert.range.lowerBound] == .openBrace else {
+      return put("body", alert.range, rendition, text, buffer)
+    }
+    var hasBody = false
+    var scanner = JSONScanner(at: alert.range.lowerBound)
+    guard try scanner.openObject(text) else { return putEmptyBody(buffer) }
+    repeat {
+      let key = PayloadKey(spelled: text.extracting(try scanner.key(text)), isInAlert: true)
+      _ = try scanner.peek(text)
+      let start = scanner.index
+      try scanner.skipValue(text)
+      let value = start..<scanner.index
+      if key == .body { hasBody = true }
+      switch key {
+      case .title: put("title", value, rendition, text, buffer)
+      case .subtitle: put("subtitle", value, rendition, text, buffer)
+      case .body: put("body", value, rendition, text, buffer)
+      default: break
+      }
+    } while try scanner.nextMember(text)
+    if !hasBody { putEmptyBody(buffer) }
+  }
+
+  private mutating func putEmptyBody(_ buffer: borrowing FixedBuffer<UInt8>) {
+    putKey(("body" as StaticString).span, buffer)
+    putBytes(("\"\"" as StaticString).span, buffer)
+  }
+
+  /// Writes everything but the alert.
+  mutating func write(
+    _ payload: Payload, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
+  ) throws(JSONProblem) {
+    var scanner = JSONScanner(at: payload.range.lowerBound)
+    var thread: Range<Int>?
+    guard try scanner.openObject(text) else { return }
+    repeat {
+      let key = try scanner.key(text)
+      _ = try scanner.peek(text)
+      let start = scanner.index
+      if PayloadReader.isAps(text.extracting(key)) {
+        try writeAps(by: &scanner, &thread, in: text, to: buffer)
+      } else {
+        try scanner.skipValue(text)
+        // What `aps` has must not be replaced.
+        let ofAps: WordList = "title subtitle body sound badge"
+        guard ofAps.index(of: text.extracting(key)) == nil else { continue }
+        if text.extracting(key).equals("group") { hasGroup = true }
+        putKey(text.extracting(key), buffer)
+        putJSON(start..<scanner.index, text, buffer)
+      }
+    } while try scanner.nextMember(text)
+    if let thread, !hasGroup {
+      putKey(("group" as StaticString).span, buffer)
+      putJSON(thread, text, buffer)
+    }
+  }
+
+  private mutating func writeAps(
+    by scanner: inout JSONScanner, _ thread: inout Range<Int>?, in text: Span<UInt8>,
+    to buffer: borrowing FixedBuffer<UInt8>
+  ) throws(JSONProblem) {
+    guard try scanner.openObject(text) else { return }
+    repeat {
+      let key = PayloadKey(spelled: text.extracting(try scanner.key(text)), isInAlert: false)
+      _ = try scanner.peek(text)
+      let start = scanner.index
+      try scanner.skipValue(text)
+      let value = start..<scanner.index
+      switch key {
+      case .badge:
+        putKey(("badge" as StaticString).span, buffer)
+        putJSON(value, text, buffer)
+      case .sound:
+        let name = try Self.soundName(value, in: text)
+        guard !name.isEmpty, !text.extracting(name).equals("\"default\"") else { continue }
+        putKey(("sound" as StaticString).span, buffer)
+        putJSON(name, text, buffer)
+      case .threadID: thread = value
+      default: break
+      }
+    } while try scanner.nextMember(text)
+  }
+
+  /// Returns the string with the name of a sound, which may stand in an object; empty: there is none.
+  private static func soundName(
+    _ value: Range<Int>, in text: Span<UInt8>
+  ) throws(JSONProblem) -> Range<Int> {
+    guard text[value.lowerBound] == .openBrace else { return value }
+    var scanner = JSONScanner(at: value.lowerBound)
+    guard try scanner.openObject(text) else { return 0..<0 }
+    repeat {
+      let key = try scanner.key(text)
+      _ = try scanner.peek(text)
+      let start = scanner.index
+      try scanner.skipValue(text)
+      if text.extracting(key).equals("name") { return start..<scanner.index }
+    } while try scanner.nextMember(text)
+    return 0..<0
+  }
+
+  /// Writes a text of the alert, cut where the rendition cuts it.
+  private mutating func put(
+    _ key: StaticString, _ value: Range<Int>, _ rendition: Rendition, _ text: Span<UInt8>,
+    _ buffer: borrowing FixedBuffer<UInt8>
+  ) {
+    putKey(key.span, buffer)
+    guard let cut = rendition.cut, cut > value.lowerBound, cut < value.upperBound else {
+      return putJSON(value, text, buffer)
+    }
+    putBytes(text.extracting(value.lowerBound..<cut), buffer)
+    putBytes(Rendition.ellipsis.span, buffer)
+    putBytes(text.extracting(rendition.alert.text.upperBound..<value.upperBound), buffer)
+  }
+
+  private mutating func putKey(_ key: Span<UInt8>, _ buffer: borrowing FixedBuffer<UInt8>) {
+    putBytes((hasMembers ? ",\"" : "{\"" as StaticString).span, buffer)
+    putBytes(key, buffer)
+    putBytes(("\":" as StaticString).span, buffer)
+    hasMembers = true
+  }
+
+  private mutating func putJSON(
+    _ value: Range<Int>, _ text: Span<UInt8>, _ buffer: borrowing FixedBuffer<UInt8>
+  ) {
+    end = buffer.store(json: text.extracting(value), at: end)
+  }
+
+  private mutating func putBytes(_ bytes: Span<UInt8>, _ buffer: borrowing FixedBuffer<UInt8>) {
+    buffer.store(bytes, at: end)
+    end += bytes.count
+  }
+
+  /// Ends the object, and returns the place after it.
+  mutating func close(_ buffer: borrowing FixedBuffer<UInt8>) -> Int {
+    putBytes((hasMembers ? "}" : "{}" as StaticString).span, buffer)
+    return end
+  }
+}

@@ -16,7 +16,8 @@ struct Main {
         `tinypush help settings` each KEY, and `tinypush --version` the version.
         """, settings: Config.table, in: Config.defaultFile,
       [
-        RunCommand.command, SendCommand.command, CheckCommand.command, FeedbackCommand.command,
+        SetupCommand.command, RunCommand.command, SendCommand.command, CheckCommand.command,
+        FeedbackCommand.command,
         TokenCommand.command, RecipientCommand.command, QueueCommand.command, TraceCommand.command,
         StatusCommand.command, SandboxCommand.command,
       ]

@@ -211,14 +211,23 @@ import Testing
     let board = try board(in: box)
     defer { board.end() }
     // Whose key it is, which app and which phone.
-    let setup = try Readme.block("apt install ./tinypush_").replacing(
-      "ABC123DEFG", with: "SANDBOXKEY"
-    )
-    .replacing("DEF123GHIJ", with: "TEAM123456")
-    .replacing("com.example.app", with: "com.example.tinypush")
-    .replacing(#/TOKEN=[0-9]{63}1/#, with: "TOKEN=" + board.sandbox.token(box, "token", "phone"))
+    let phone = try board.sandbox.token(box, "token", "phone")
+    try box.write(
+      """
+      app = own
+      signing-key = AuthKey_SANDBOXKEY.p8
+      team-id = TEAM123456
+      topic = com.example.tinypush
+      environment = local
+      token = \(phone)
+
+      """, to: "sandbox/answers")
+    try board.write("", to: "run/systemd/system/.keep")
+    let setup = try Readme.block("apt install ./tinypush_")
+      .replacing("tinypush setup\n", with: "tinypush setup --answers answers\n")
+      .replacing(#/TOKEN=[0-9]{63}1/#, with: "TOKEN=" + phone)
     _ = try run(setup, on: board, in: box)
-    try board.shows("Hello from the board")
+    try board.shows("The alerts of this box arrive")
 
     _ = try run(Readme.block("tinypush send "), on: board, as: "pi", in: box)
     for text in ["Tank low", "Cuve vide", "Level 42", "Gate open"] { try board.shows(text) }
@@ -232,8 +241,8 @@ import Testing
     let texts = try board.sandbox.events("delivered").compactMap { $0["text"] as? String }
     #expect(
       texts.sorted() == [
-        "Cuve vide", "Door open", "Gate open", "Hello from the board",
-        "Level 42", "Pump started", "Tank low",
+        "Cuve vide", "Door open", "Gate open", "Level 42", "Pump started", "Tank low",
+        "The alerts of this box arrive",
       ])
   }
 

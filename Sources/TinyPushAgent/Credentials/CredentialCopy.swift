@@ -1,0 +1,50 @@
+import CLinux
+import TinyPush
+
+/// Copies a key to a place where only its owner can read it.
+public enum CredentialCopy {
+  private static let bytesMax = 65_536
+
+  /// Copies a file, unless both paths are the same file; returns 0 or an errno.
+  ///
+  /// It is an error, EEXIST, if another key has the name.
+  @inline(never)
+  public static func copy(_ source: UnsafePointer<CChar>, to target: UnsafePointer<CChar>) -> Int32
+  {
+    var (from, there) = (stat(), stat())
+    if stat(source, &from) == 0, stat(target, &there) == 0, from.st_dev == there.st_dev,
+      from.st_ino == there.st_ino
+    {
+      return 0
+    }
+    var text = Text(capacity: bytesMax)
+    defer { text.wipe() }
+    do throws(InputFile.Problem) {
+      try InputFile.read(source, to: &text, bytesMax: bytesMax)
+    } catch {
+      if case .cannotRead(let error) = error { return error }
+      return EFBIG
+    }
+    var old = Text(capacity: bytesMax)
+    defer { old.wipe() }
+    try? InputFile.read(target, to: &old, bytesMax: bytesMax)
+    guard old.count == 0 || old.bytes.equals(text.bytes) else { return EEXIST }
+    var draft = Text(capacity: 8192)
+    draft.append(cString: target)
+    draft.append(".new")
+    let path = draft.cString()
+    unlink(path.pointer)
+    var error: Int32 = 0
+    do {
+      let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+      guard let file = Descriptor(AT_FDCWD, path.pointer, flags, 0o600, error: &error) else {
+        return error
+      }
+      error = Descriptor.writeAll(file.number, text.bytes)
+      if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
+    }
+    if error == 0, rename(path.pointer, target) != 0 { error = clinux_errno() }
+    if error != 0 { unlink(path.pointer) }
+    return error
+  }
+}

@@ -1,0 +1,215 @@
+import CLinux
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+
+/// The command `tinypush setup`, which asks for the settings, writes them, and sends an alert.
+enum SetupCommand {
+  static let command = Command(
+    "setup", "ask for the settings, write them, and send an alert", options: "answers= no-test",
+    usage: """
+      Usage: tinypush setup [--answers FILE] [--no-test]
+      Asks which app shows the alerts, which key and which phone, and writes the
+      answers to the configuration and to a recipients file. Other lines stay as they
+      are. Then restarts the agent, tests the settings, and sends an alert. The
+      command may run again: an empty answer keeps what is set.
+
+        --answers FILE        take the answers from the lines KEY = VALUE of a file,
+                              and ask nothing: app (bark or own), signing-key, token,
+                              name (of the recipients file); and for an app of your
+                              own team-id, topic, key-id and environment
+        --no-test             only write the settings
+      \t\
+
+      Exit status: that of `tinypush check`, or else of `tinypush send --wait`.
+
+      """, run)
+
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var answersPath: UnsafePointer<CChar>?
+    var isTested = true
+    while let option = try arguments.next() {
+      if option == 0 { answersPath = clinux_option_argument() } else { isTested = false }
+    }
+    try arguments.refuseOperands()
+    guard !arguments.hasSettings else {
+      throw arguments.fail(.usage, "-o cannot be given: what setup writes is what counts")
+    }
+    var answers = SetupAnswers(current: arguments.configPath)
+    if let answersPath {
+      try answers.read(answersPath, arguments)
+    } else {
+      try answers.ask(arguments)
+    }
+    try write(answers, arguments)
+    guard isTested else { return .ok }
+    return test(answers, arguments)
+  }
+
+  // MARK: - Writing
+
+  @inline(never)
+  private static func write(
+    _ answers: borrowing SetupAnswers, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    let path = arguments.configPath
+    let isOfBark = answers[.app].equals("bark")
+    var wanted = Text(capacity: 4096)
+    for question in SetupAnswers.Question.settings where answers.isWanted(question) {
+      guard question != .signingKey, answers[question].count > 0 else { continue }
+      wanted.append(bytes: question.name)
+      wanted.append(" = ", bytes: answers[question], "\n")
+    }
+    // Bark is in the App Store, and Xcode has not installed it.
+    let environment = answers[.environment]
+    if isOfBark, environment.equals("development") || environment.equals("sandbox") {
+      wanted.append("environment = production\n")
+    }
+    wanted.append("signing-key = ")
+    try keep(answers[.signingKey], beside: path, in: &wanted, arguments)
+    wanted.append("\n")
+    // Lines that contradict the answers become comments.
+    let outcome =
+      isOfBark
+      ? ConfigEditor.change(
+        path, wanted,
+        without:
+          "certificate key key-password protocol feedback settle confirm format feedback-timeout key-id team-id topic"
+      )
+      : ConfigEditor.change(
+        path, wanted,
+        without: answers.isWanted(.keyID)
+          ? "certificate key key-password protocol feedback settle confirm format feedback-timeout encryption-key encryption-mode"
+          : "certificate key key-password protocol feedback settle confirm format feedback-timeout encryption-key encryption-mode key-id"
+      )
+    var text = Text(capacity: 1024)
+    text.append(printable: CString.span(path))
+    switch outcome {
+    case .unchanged: text.append("  unchanged\n")
+    case .written: text.append("  written\n")
+    case .failed(let error):
+      throw fail(error, &text, arguments)
+    }
+    text.write(to: STDOUT_FILENO)
+    guard answers[.token].count > 0 else { return }
+    try addRecipient(answers, arguments)
+  }
+
+  /// Copies the signing key to `credentials/` beside the configuration, where only root can read
+  /// it, and appends its path there.
+  @inline(never)
+  private static func keep(
+    _ source: Span<UInt8>, beside config: UnsafePointer<CChar>, in wanted: inout Text,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    let directory: StaticString = "credentials/"
+    var name = source.count
+    while name > 0, source[name - 1] != .slash { name -= 1 }
+    let file = source.extracting(name..<source.count)
+    var target = Text(capacity: 8192)
+    target.append(bytes: ConfigFile.directory(of: config).span)
+    target.append(directory)
+    var error: Int32 = 0
+    let made = target.withCString { mkdir($0, 0o700) }
+    if made != 0, clinux_errno() != EEXIST { error = clinux_errno() }
+    target.append(bytes: file)
+    if error == 0 {
+      let path = CString(source)
+      error = target.withCString { CredentialCopy.copy(path.pointer, to: $0) }
+      extendLifetime(path)
+    }
+    guard error == 0 else {
+      var text = Text()
+      text.append(printable: target)
+      throw fail(error, &text, arguments)
+    }
+    wanted.append(directory)
+    wanted.append(bytes: file)
+  }
+
+  /// Prints why a file cannot be written, and returns the exit status to throw.
+  private static func fail(
+    _ error: Int32, _ text: inout Text, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    text.append(": ", cString: clinux_error_text(error))
+    switch error {
+    case EACCES, EPERM: text.append(": run the command as root (sudo)")
+    case EEXIST: text.append(", and is another key: remove it first")
+    case ENOSPC, EDQUOT: text.append(": free some space there")
+    default: break
+    }
+    let status: ExitStatus =
+      switch error {
+      case EACCES, EPERM: .noPermission
+      case ENOSPC, EDQUOT, EIO: .inputOutput
+      default: .cannotCreate
+      }
+    return arguments.fail(status, text)
+  }
+
+  @inline(never)
+  private static func addRecipient(
+    _ answers: borrowing SetupAnswers, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    guard let token = DeviceToken(printed: answers[.token]) else { return }
+    var config = Config()
+    try arguments.readConfig(into: &config, for: .command)
+    let now = UInt32(clamping: Clock.time().wallSeconds ?? 0)
+    var change = RecipientChange(add: token, registered: now, language: .kept, comment: .kept)
+    var message = Text()
+    do throws(ExitStatus) {
+      let editor = try RecipientsEditor(
+        config.recipients.span, answers[.name], message: &message)
+      try editor.make(&change, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    var text = Text()
+    text.append(printable: config.recipients.span)
+    text.append("/", printable: answers[.name], "  written\n")
+    text.write(to: STDOUT_FILENO)
+  }
+
+  // MARK: - Testing
+
+  /// Restarts the agent, checks the settings and sends an alert; returns the exit status.
+  @inline(never)
+  private static func test(
+    _ answers: borrowing SetupAnswers, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    let path = CString.span(arguments.configPath)
+    let systemd: StaticString = "/run/systemd/system"
+    // An agent that runs must not be stopped by a mistake in the file.
+    var status = run("exec /proc/$PPID/exe check --settings >/dev/null --config ") {
+      $0.append(shell: path)
+    }
+    guard status == 0 else { return ExitStatus(rawValue: status) ?? .config }
+    if path.equals(Config.defaultFile), access(systemd.cString, F_OK) == 0 {
+      _ = run("systemctl restart tinypush") { _ in }
+    } else {
+      var text = Text()
+      text.append("restart the agent that has this configuration, if it runs\n")
+      text.write(to: STDOUT_FILENO)
+    }
+    status = run("exec /proc/$PPID/exe check --config ") { $0.append(shell: path) }
+    guard status == 0 else { return ExitStatus(rawValue: status) ?? .config }
+    var text = Text()
+    text.append("\nNow look at the phone.\n")
+    text.write(to: STDOUT_FILENO)
+    status = run("exec /proc/$PPID/exe send 'The alerts of this box arrive' --wait --to ") {
+      $0.append(shell: answers[.name])
+      $0.append(" --config ")
+      $0.append(shell: path)
+    }
+    return ExitStatus(rawValue: status) ?? .tryLater
+  }
+
+  /// Runs a shell command, and returns its exit status.
+  private static func run(_ words: StaticString, _ append: (inout Text) -> Void) -> Int32 {
+    var command = Text(capacity: 4096)
+    command.append(words)
+    append(&command)
+    let result = command.withCString { system($0) }
+    return result < 0 || result & 0x7F != 0 ? ExitStatus.tryLater.rawValue : result >> 8 & 0xFF
+  }
+}

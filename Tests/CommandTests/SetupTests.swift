@@ -1,0 +1,188 @@
+import Foundation
+import Testing
+
+/// `tinypush setup`, on a terminal and with a file of answers.
+@Suite(.sideBySide) struct SetupTests {
+  private static let key = "AuthKey_LH4T9V5U4R_5U8LBRXG3A.p8"
+
+  /// Makes a board without a key, the key of Bark, and a phone with Bark; returns the phone's token.
+  private func prepare(_ box: Box, _ board: Board) throws -> String {
+    try box.write(box.text("sandbox/AuthKey_SANDBOXKEY.p8"), to: Self.key)
+    try board.write("", to: "etc/tinypush/recipients/default")
+    try board.write("", to: "run/systemd/system/.keep")
+    try board.start("tinypush")
+    return try board.sandbox.token(box, "add", "pocket", "--topic", "me.fin.bark")
+  }
+
+  private func settings(_ board: Board) -> [String] {
+    board.text("etc/tinypush/tinypush.conf").split(separator: "\n").map(String.init)
+      .filter { !$0.hasPrefix("#") }
+  }
+
+  @Test func `a file of answers sets up Bark, up to the alert on the phone`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box, certificate: false)
+    defer { board.end() }
+    let token = try prepare(box, board)
+    let before = settings(board)
+    let answers = try box.write(
+      "# for all boxes\napp = bark\nsigning-key = \(box.path)/\(Self.key)\ntoken = \(token)\n",
+      to: "answers")
+    let done = try board.run(["tinypush", "setup", "--answers", answers])
+    #expect(done.status == 0, "\(done.output)\(done.errors)\(board.log)")
+    #expect(done.output.contains("me.fin.bark, the app Bark"))
+    #expect(done.output.contains("Now look at the phone."))
+    #expect(try board.shows("The alerts of this box arrive")["device"] as? String == "pocket")
+    #expect(settings(board) == before + ["app = bark", "signing-key = credentials/\(Self.key)"])
+    var information = stat()
+    #expect(stat("\(board.root)/etc/tinypush/credentials/\(Self.key)", &information) == 0)
+    #expect(information.st_mode & 0o777 == 0o600)
+    #expect(board.text("etc/tinypush/recipients/default").contains(token))
+    // The command may run again, without the answers that are set.
+    let again = try board.run(["tinypush", "setup", "--no-test", "--answers", "/dev/null"])
+    #expect(again.status == 0, "\(again.errors)")
+    #expect(again.output == "/etc/tinypush/tinypush.conf  unchanged\n")
+  }
+
+  @Test func `a person answers on a terminal, and corrects a wrong answer`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box, certificate: false)
+    defer { board.end() }
+    let token = try prepare(box, board)
+    let lines = [
+      "bakr", "", "nowhere.p8", "\(box.path)/\(Self.key)", "12345", token, "a/b", "family", "",
+    ]
+    let done = try board.run(
+      ["script", "-qec", "tinypush setup --no-test", "/dev/null"],
+      input: lines.joined(separator: "\n"))
+    #expect(done.status == 0, "\(done.output)\(done.errors)")
+    for words in [
+      "app [bark]: ", "app must be own or bark", "see https://bark.day.app",
+      "nowhere.p8 does not exist", "token must be hexadecimal digits", "name [default]: ",
+      "name must have only letters", "/etc/tinypush/tinypush.conf  written",
+      "/etc/tinypush/recipients/family  written",
+    ] {
+      #expect(done.output.contains(words), "\(words): \(done.output)")
+    }
+    #expect(board.text("etc/tinypush/recipients/family").contains(token))
+  }
+
+  @Test func `an app of one's own has its team and its topic, and gives way to Bark`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write(
+      String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
+      to: "AuthKey_ABC123DEFG.p8")
+    let config = try box.write(
+      "# mine\nkey-id = AAAAAAAAAA\ncertificate = x.pem\nenvironment = development\nprotocol = binary\nsettle = 5s\nencryption-key = 0123456789abcdef\nttl = 1h\n",
+      to: "etc/tinypush.conf")
+    func setUp(_ answers: String) throws -> Child {
+      try box.tinypush(
+        "setup", "--no-test", "--config", config, "--answers", box.write(answers, to: "answers"))
+    }
+    let own = try setUp(
+      "app = own\nsigning-key = \(box.path)/AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n"
+    )
+    #expect(own.status == 0, "\(own.errors)")
+    #expect(
+      box.text("etc/tinypush.conf")
+        == """
+        # mine
+        #key-id = AAAAAAAAAA
+        #certificate = x.pem
+        environment = development
+        #protocol = binary
+        #settle = 5s
+        #encryption-key = 0123456789abcdef
+        ttl = 1h
+        app = own
+        team-id = TEAM123456
+        topic = a.b
+        signing-key = credentials/AuthKey_ABC123DEFG.p8
+
+        """)
+    try box.write(
+      String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8), to: Self.key)
+    let bark = try setUp("app = bark\nsigning-key = \(box.path)/\(Self.key)\n")
+    #expect(bark.status == 0, "\(bark.errors)")
+    #expect(
+      box.text("etc/tinypush.conf")
+        == """
+        # mine
+        #key-id = AAAAAAAAAA
+        #certificate = x.pem
+        environment = production
+        #protocol = binary
+        #settle = 5s
+        #encryption-key = 0123456789abcdef
+        ttl = 1h
+        app = bark
+        #team-id = TEAM123456
+        #topic = a.b
+        signing-key = credentials/\(Self.key)
+
+        """)
+  }
+
+  @Test func `a key of another app is not kept, and another key of the same name not replaced`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let key = try String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8)
+    try box.write(key, to: "etc/credentials/AuthKey_ABC123DEFG.p8")
+    let config = try box.write(
+      "signing-key = credentials/AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n",
+      to: "etc/tinypush.conf")
+    func setUp(_ answers: String) throws -> Child {
+      try box.tinypush(
+        "setup", "--no-test", "--config", config, "--answers", box.write(answers, to: "answers"))
+    }
+    let bark = try setUp("app = bark\n")
+    #expect(bark.status == 65 && bark.errors.contains("signing-key must be the path of a file"))
+    let other = try String(contentsOfFile: Certificates.path("signing-other.p8"), encoding: .utf8)
+    let path = try box.write(other, to: "AuthKey_ABC123DEFG.p8")
+    let replaced = try setUp("signing-key = \(path)\n")
+    #expect(replaced.status == 73 && replaced.errors.contains("is another key: remove it first"))
+    #expect(box.text("etc/credentials/AuthKey_ABC123DEFG.p8") == key)
+    let kept = try setUp("app = own\n")
+    #expect(kept.status == 0, "\(kept.errors)")
+  }
+
+  @Test(
+    arguments: [
+      ("app = bark\n", 65, "signing-key must be the path of a file"),
+      ("app = bark\nsigning-key = /nowhere.p8\n", 65, "The signing key /nowhere.p8 does not exist"),
+      ("app = brk\n", 65, "app must be own or bark"),
+      ("apps = bark\n", 65, "answers:1: there is no question apps; did you mean app?"),
+      ("bark\n", 65, "answers:1: expected KEY = VALUE"),
+      ("app = own\nsigning-key = KEY\nteam-id = TEAM123456\n", 65, "topic must be the bundle ID"),
+      ("signing-key = KEY\ntoken = 12x4\n", 65, "token must be hexadecimal digits"),
+      ("signing-key = KEY\nname = a/b\n", 65, "name must have only letters"),
+    ] as [(String, Int32, String)])
+  func `a wrong answer is named, and nothing is written`(
+    answers: String, status: Int32, words: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let key = try box.write(
+      String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
+      to: "AuthKey_ABC123DEFG.p8")
+    let path = try box.write(answers.replacing("KEY\n", with: "\(key)\n"), to: "answers")
+    let config = try box.write("ttl = 1h\n", to: "etc/tinypush.conf")
+    let done = try box.tinypush("setup", "--config", config, "--answers", path)
+    #expect(done.status == status && done.errors.contains(words), "\(done.errors)")
+    #expect(box.text("etc/tinypush.conf") == "ttl = 1h\n")
+    #expect(!FileManager.default.fileExists(atPath: box.path + "/etc/credentials"))
+  }
+
+  @Test func `without a terminal, setup says what a file of answers has`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let done = try box.tinypush("setup", "--config", box.path + "/tinypush.conf")
+    #expect(done.status == 64 && done.errors.contains("give --answers FILE"), "\(done.errors)")
+    #expect(done.errors.contains("app = bark, signing-key = PATH and token = TOKEN"))
+  }
+}

@@ -193,6 +193,12 @@ import Testing
     ("team-id", [""], "the 10 letters and digits that Apple assigned"),
     ("topic", ["", "two words"], "the bundle ID of an app, such as com.example.app"),
     ("repeats", ["drop", ""], "replace or show"),
+    ("app", ["Bark", "ntfy", ""], "own or bark"),
+    (
+      "encryption-key", ["", "short", "0123456789abcdé", "0123456789abcdef0"],
+      "a text of 16, 24 or 32 ASCII characters, the same as in the app"
+    ),
+    ("encryption-mode", ["CBC", "ecb", ""], "cbc or gcm"),
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
     ("ping", ["60", "25h"], time), ("ping", ["999ms"], "at least 1s"),
     ("answer-timeout", ["30", "11m"], time), ("answer-timeout", ["99ms"], "at least 100ms"),

@@ -33,9 +33,12 @@ final class ListFile {
 
   /// Returns a copy with one damaged byte, which costs a record, or two if the byte is a line end.
   func damaged(_ random: inout Seeded) -> ListFile {
+    // The list was binary once: the seeds on record replay with the same numbers.
+    let bound = 40 * records.count + 20
+    let drawn = random.upTo(bound - 1)
     guard !bytes.isEmpty, !isDamaged else { return self }
     let copy = ListFile(records)
-    let place = random.upTo(bytes.count - 1)
+    let place = drawn * bytes.count / bound
     let line = bytes[..<place].count { $0 == 0x0A }
     let order = records.values.sorted { $0.token < $1.token }.map { World.number($0.token) }
     for number in order[line...].prefix(bytes[place] == 0x0A ? 2 : 1) {

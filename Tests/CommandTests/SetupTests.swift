@@ -14,6 +14,12 @@ import Testing
     return try board.sandbox.token(box, "add", "pocket", "--topic", "me.fin.bark")
   }
 
+  /// Runs setup with these answers, without a test.
+  private func setUp(_ box: Box, _ config: String, _ answers: String) throws -> Child {
+    try box.tinypush(
+      "setup", "--no-test", "--config", config, "--answers", box.write(answers, to: "answers"))
+  }
+
   private func settings(_ board: Board) -> [String] {
     board.text("etc/tinypush/tinypush.conf").split(separator: "\n").map(String.init)
       .filter { !$0.hasPrefix("#") }
@@ -78,11 +84,8 @@ import Testing
     let config = try box.write(
       "# mine\nkey-id = AAAAAAAAAA\ncertificate = x.pem\nenvironment = development\nprotocol = binary\nsettle = 5s\nencryption-key = 0123456789abcdef\nttl = 1h\n",
       to: "etc/tinypush.conf")
-    func setUp(_ answers: String) throws -> Child {
-      try box.tinypush(
-        "setup", "--no-test", "--config", config, "--answers", box.write(answers, to: "answers"))
-    }
     let own = try setUp(
+      box, config,
       "app = own\nsigning-key = \(box.path)/AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n"
     )
     #expect(own.status == 0, "\(own.errors)")
@@ -105,7 +108,7 @@ import Testing
         """)
     try box.write(
       String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8), to: Self.key)
-    let bark = try setUp("app = bark\nsigning-key = \(box.path)/\(Self.key)\n")
+    let bark = try setUp(box, config, "app = bark\nsigning-key = \(box.path)/\(Self.key)\n")
     #expect(bark.status == 0, "\(bark.errors)")
     #expect(
       box.text("etc/tinypush.conf")
@@ -136,18 +139,14 @@ import Testing
     let config = try box.write(
       "signing-key = credentials/AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n",
       to: "etc/tinypush.conf")
-    func setUp(_ answers: String) throws -> Child {
-      try box.tinypush(
-        "setup", "--no-test", "--config", config, "--answers", box.write(answers, to: "answers"))
-    }
-    let bark = try setUp("app = bark\n")
+    let bark = try setUp(box, config, "app = bark\n")
     #expect(bark.status == 65 && bark.errors.contains("signing-key must be the path of a file"))
     let other = try String(contentsOfFile: Certificates.path("signing-other.p8"), encoding: .utf8)
     let path = try box.write(other, to: "AuthKey_ABC123DEFG.p8")
-    let replaced = try setUp("signing-key = \(path)\n")
+    let replaced = try setUp(box, config, "signing-key = \(path)\n")
     #expect(replaced.status == 73 && replaced.errors.contains("is another key: remove it first"))
     #expect(box.text("etc/credentials/AuthKey_ABC123DEFG.p8") == key)
-    let kept = try setUp("app = own\n")
+    let kept = try setUp(box, config, "app = own\n")
     #expect(kept.status == 0, "\(kept.errors)")
   }
 

@@ -6,7 +6,8 @@
 ///
 /// Source: the documentation of Bark, "Encryption", and the source of the app.
 extension Payload {
-  /// Writes the content and returns the number of bytes, which is at most that of the rendition.
+  /// Writes the content and returns the number of bytes: at most that of the rendition, and
+  /// ``Bark/contentBytes`` more.
   ///
   /// - Parameter text: the text of the notification.
   @inline(never)

@@ -1,7 +1,7 @@
 # Builds and tests TinyPush. `make` without a target lists the targets.
 #
-# Builds of the product, each as build/NAME/PROGRAM, of the programs tinypush, tinypush-sandbox, tinypush-mqtt and
-# tinypush-http:
+# Builds of the product, each as build/NAME/PROGRAM, of the programs tinypush, tinypush-sandbox, tinypush-mqtt,
+# tinypush-http and tinypush-sendmail:
 #   amd64 arm64 armhf          Embedded Swift; for this machine's own Debian, or for Debian 12 on another architecture
 #   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
 #   static-amd64 and so on     like the first, with mbedTLS and nghttp2 inside: files that need only glibc 2.34;
@@ -15,7 +15,7 @@ BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
 TESTED := amd64 arm64 armhf debian13-$(HOST)
 # The programs of these builds.
-PROGRAMS := tinypush tinypush-sandbox tinypush-mqtt tinypush-http
+PROGRAMS := tinypush tinypush-sandbox tinypush-mqtt tinypush-http tinypush-sendmail
 programs = $(foreach name,$1,$(PROGRAMS:%=build/$(name)/%))
 
 SWIFT := swift
@@ -211,6 +211,8 @@ $(BOARDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%
 $(BOARDS:%=build/%/tinypush-mqtt): build/%/tinypush-mqtt: always | build/%/tinypush-sandbox
 	$(embedded)
 $(BOARDS:%=build/%/tinypush-http): build/%/tinypush-http: always | build/%/tinypush-mqtt
+	$(embedded)
+$(BOARDS:%=build/%/tinypush-sendmail): build/%/tinypush-sendmail: always | build/%/tinypush-http
 	$(embedded)
 build/%/passes: always | deps
 	$(embedded)

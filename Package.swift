@@ -35,6 +35,7 @@ let package = Package(
     .executable(name: "tinypush-sandbox", targets: ["tinypush-sandbox"]),
     .executable(name: "tinypush-mqtt", targets: ["tinypush-mqtt"]),
     .executable(name: "tinypush-http", targets: ["tinypush-http"]),
+    .executable(name: "tinypush-sendmail", targets: ["tinypush-sendmail"]),
     .library(name: "TinyPush", targets: ["TinyPush"]),
   ],
   targets: [
@@ -64,6 +65,7 @@ let package = Package(
     .target(
       name: "TinyPushWebhooks", dependencies: ["TinyPush"],
       swiftSettings: lifetimes),
+    .target(name: "TinyPushMail", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
       dependencies: ["TinyPush", "TinyPushBinary", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
@@ -91,6 +93,10 @@ let package = Package(
         "TinyPush", "TinyPushAgent", "TinyPushWebhooks", "CommandArguments", "CMicroHTTP", "CLinux",
       ],
       swiftSettings: lifetimes),
+    .executableTarget(
+      name: "tinypush-sendmail",
+      dependencies: ["TinyPush", "TinyPushAgent", "TinyPushMail", "CommandArguments", "CLinux"],
+      swiftSettings: lifetimes),
     .target(
       name: "Simulation",
       dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CHTTP2"],
@@ -106,7 +112,8 @@ let package = Package(
     .target(
       name: "Fuzz",
       dependencies: [
-        "TinyPush", "TinyPushBinary", "TinyPushWebhooks", "TinyPushMQTT", "TinyPushSandbox",
+        "TinyPush", "TinyPushBinary", "TinyPushMail", "TinyPushWebhooks", "TinyPushMQTT",
+        "TinyPushSandbox",
       ],
       path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
@@ -131,6 +138,9 @@ let package = Package(
       swiftSettings: testing),
     .testTarget(
       name: "TinyPushWebhooksTests", dependencies: ["TinyPush", "TinyPushWebhooks"],
+      swiftSettings: testing),
+    .testTarget(
+      name: "TinyPushMailTests", dependencies: ["TinyPush", "TinyPushMail", "TinyPushAgent"],
       swiftSettings: testing),
     .testTarget(name: "CommandTests", swiftSettings: testing),
   ],

@@ -59,4 +59,24 @@ extension UInt8 {
   }
   /// The number that a digit stands for.
   package var digitValue: UInt8 { @_noAllocation @inline(__always) get { self - 0x30 } }
+  /// The letter in lower case; another byte as it is.
+  package var lowerCase: UInt8 { UInt8.capitals.contains(self) ? self | 0x20 : self }
+}
+
+extension Span<UInt8> {
+  /// Returns whether these are the letters of a word in lower case, whatever their own case is.
+  @inline(never)
+  package func equals(ignoringCase word: StaticString) -> Bool {
+    count == word.utf8CodeUnitCount && begins(ignoringCase: word)
+  }
+
+  /// Returns whether these bytes begin with the letters of a word in lower case.
+  @inline(never)
+  package func begins(ignoringCase word: StaticString) -> Bool {
+    guard count >= word.utf8CodeUnitCount else { return false }
+    for index in 0..<word.utf8CodeUnitCount where self[index].lowerCase != word.utf8Start[index] {
+      return false
+    }
+    return true
+  }
 }

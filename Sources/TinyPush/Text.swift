@@ -110,6 +110,18 @@ public struct Text: ~Copyable {
     }
   }
 
+  /// Appends a Unicode scalar in UTF-8.
+  @inline(never)
+  public mutating func append(scalar: UInt32) {
+    var (byte, rest) = UTF8Sequence.encode(scalar)
+    while true {
+      append(byte: byte)
+      guard rest != 0 else { return }
+      byte = UInt8(truncatingIfNeeded: rest)
+      rest >>= 8
+    }
+  }
+
   /// Appends a number in decimal, with at least `digits` digits.
   @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// This machine seen as a board with the package installed and set up for a sandbox.
 ///
@@ -70,8 +71,11 @@ final class Board {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: root + "/run")) ?? []
     for name in names where name.hasSuffix(".pid") {
       let number = text("run/" + name).trimmingCharacters(in: .newlines)
-      // Each service is a process group.
-      if let id = pid_t(number), id > 1 { kill(-id, SIGKILL) }
+      // Each service is a process group, which has ended once nobody can be signalled in it.
+      guard let id = pid_t(number), id > 1 else { continue }
+      do {
+        try wait(for: "the end of \(name)") { kill(-id, SIGKILL) != 0 }
+      } catch { Issue.record(error) }
     }
   }
 

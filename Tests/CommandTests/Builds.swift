@@ -13,6 +13,9 @@ enum Build {
   }()
   /// The build with mbedTLS 3.6, which has TLS 1.3.
   static let recent = "debian13-\(host)"
+  static let programs = [
+    "tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http", "tinypush-sendmail",
+  ]
   static let all = ["ordinary", "amd64", "arm64", "armhf", recent]
 
   /// The directory of the builds, which `make test` sets.
@@ -31,7 +34,7 @@ enum Build {
   /// A missing build is an error: no test is skipped.
   static func command(_ name: String, _ program: String = "tinypush") throws -> [String] {
     let home = name == "ordinary" ? ordinary : "\(directory)/\(name)"
-    for program in ["tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http"] {
+    for program in programs {
       guard FileManager.default.isExecutableFile(atPath: "\(home)/\(program)") else {
         throw Failure("\(home)/\(program) is missing: make test builds it")
       }

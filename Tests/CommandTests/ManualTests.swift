@@ -209,9 +209,11 @@ import Testing
     let runner = try Build.command(Build.host)
     let sandbox = "\(Build.directory)/\(Build.host)/tinypush-sandbox"
     let service = "\(Build.directory)/\(Build.host)/tinypush-http"
+    let mailer = "\(Build.directory)/\(Build.host)/tinypush-sendmail"
     var helps = try [
       ("tinypush", Self.help([])), ("tinypush-sandbox", box.run([sandbox, "--help"]).output),
       ("tinypush-http", box.run([service, "--help"]).output),
+      ("tinypush-sendmail", box.run([mailer, "--help"]).output),
       ("tinypush-sandbox device", box.run([sandbox, "device", "--help"]).output),
       ("tinypush", box.run(runner).errors),
       ("tinypush-mqtt", box.run([Box.bridge, "--help"]).output),

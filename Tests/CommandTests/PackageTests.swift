@@ -3,7 +3,7 @@ import Testing
 
 /// The Debian packages and their contents; `make debtest` installs and uses them.
 @Suite(.sideBySide) struct PackageTests {
-  private static let names = ["tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http"]
+  private static let names = Build.programs
   private static let builds = ["amd64", "arm64", "armhf", Build.recent]
 
   @Test(arguments: names, builds)
@@ -130,6 +130,35 @@ import Testing
       "./usr/share/bash-completion/completions/tinypush-http",
     ]
     #expect(Set(files) == expected)
+    let others = try list(Packages.file("tinypush"), in: box)
+    #expect(others.isDisjoint(with: expected))
+  }
+
+  @Test func `the program for mails is in a separate package, under the names of a mail server`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let file = try Packages.file("tinypush-sendmail")
+    let files = try list(file, in: box).filter { !$0.hasSuffix("/") }
+    let expected: Set = [
+      "./usr/bin/tinypush-sendmail", "./usr/share/doc/tinypush-sendmail/changelog.gz",
+      "./usr/share/doc/tinypush-sendmail/copyright",
+      "./usr/share/man/man1/tinypush-sendmail.1.gz", "./usr/share/man/man8/sendmail.8.gz",
+      "./usr/share/man/man1/newaliases.1.gz", "./usr/sbin/sendmail", "./usr/lib/sendmail",
+      "./usr/bin/newaliases",
+    ]
+    #expect(Set(files) == expected)
+    for field in ["Provides", "Conflicts", "Replaces"] {
+      let value = try box.run(["dpkg-deb", "--field", file, field]).output
+      #expect(value == "mail-transport-agent\n", "\(field)")
+    }
+    let tree = box.path + "/tree"
+    try box.run(["dpkg-deb", "--extract", file, tree])
+    for name in ["sbin/sendmail", "lib/sendmail", "bin/newaliases"] {
+      let target = URL(filePath: "\(tree)/usr/\(name)").resolvingSymlinksInPath().path
+      #expect(target.hasSuffix("/usr/bin/tinypush-sendmail"), "\(name)")
+    }
     let others = try list(Packages.file("tinypush"), in: box)
     #expect(others.isDisjoint(with: expected))
   }

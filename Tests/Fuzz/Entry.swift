@@ -8,6 +8,8 @@
   private let property = Property.mqtt
 #elseif FUZZ_HTTP
   private let property = Property.http
+#elseif FUZZ_MAIL
+  private let property = Property.mail
 #elseif FUZZ_NUMBERS
   private let property = Property.numbers
 #else

@@ -10,6 +10,8 @@ public enum Property: String, CaseIterable, Sendable {
   case mqtt
   /// Requests over HTTP, and the notifications that texts and webhooks make.
   case http
+  /// Mails, and the alerts that they make.
+  case mail
   /// Numbers in records, names and settings.
   case numbers
   /// The lines of a configuration file.
@@ -29,6 +31,7 @@ public enum Property: String, CaseIterable, Sendable {
       feedbackViolation(text, cut: cut) ?? chunkViolation(text) ?? listViolation(text)
     case .mqtt: mqttViolation(text, cut: cut) ?? rulesViolation(text)
     case .http: requestViolation(text, cut: cut)
+    case .mail: mailViolation(text)
     case .numbers: numbersViolation(text)
     case .config: configViolation(text)
     }

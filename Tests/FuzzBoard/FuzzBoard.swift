@@ -19,7 +19,8 @@ struct FuzzBoard {
       let property = property(CString.span(name)), let rounds = words[2].map({ atol($0) })
     else {
       leave(
-        "usage: fuzzboard notification|wire|suppression|mqtt|http|numbers|config ROUNDS FILE...\n")
+        "usage: fuzzboard notification|wire|suppression|mqtt|http|mail|numbers|config ROUNDS FILE...\n"
+      )
     }
     var random = Random()
     for index in 3..<count {
@@ -37,6 +38,7 @@ struct FuzzBoard {
     if name.equals("suppression") { return .suppression }
     if name.equals("mqtt") { return .mqtt }
     if name.equals("http") { return .http }
+    if name.equals("mail") { return .mail }
     if name.equals("numbers") { return .numbers }
     if name.equals("config") { return .config }
     return nil

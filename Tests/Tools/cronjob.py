@@ -4,7 +4,8 @@
     cronjob.py FILE NUMBER        the jobs are counted from 1
 
 /bin/sh runs the job as its user, in the user's home, with a PATH of /usr/bin:/bin and without a
-terminal. The text after an unescaped % is its standard input.
+terminal. The text after an unescaped % is its standard input. If there is a sendmail, the user sends
+what the job prints to MAILTO.
 """
 import os
 import pwd
@@ -48,9 +49,18 @@ def main(path, number):
         identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": groups}
     home = user.pw_dir if os.access(user.pw_dir, os.X_OK) else "/"
     known = {"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "HOME": home, "LOGNAME": name}
+    sendmail = "/usr/sbin/sendmail"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if os.path.exists(sendmail) else {}
+    common = {"env": known | environment, "cwd": home, "text": True, "start_new_session": True, **identity}
     done = subprocess.run(
-        ["/bin/sh", "-c", command.replace(r"\%", "%")], env=known | environment, cwd=home,
-        input="\n".join(lines).replace(r"\%", "%"), text=True, start_new_session=True, **identity)
+        ["/bin/sh", "-c", command.replace(r"\%", "%")], input="\n".join(lines).replace(r"\%", "%"), **common, **pipes)
+    if done.stdout:
+        to = environment.get("MAILTO", name)
+        mail = (f"From: root (Cron Daemon)\nTo: {to}\nSubject: Cron <{name}@{os.uname().nodename}> {command}\n"
+                "MIME-Version: 1.0\nContent-Type: text/plain; charset=ANSI_X3.4-1968\n"
+                f"Content-Transfer-Encoding: 8bit\nX-Cron-Env: <SHELL=/bin/sh>\n\n{done.stdout}")
+        subprocess.run(
+            [sendmail, "-FCronDaemon", "-i", "-B8BITMIME", "-oem", to], input=mail, check=True, **common)
     sys.exit(done.returncode)
 
 

@@ -256,6 +256,13 @@ int clinux_spawn_shell(const char *command, const char *variables, size_t count,
    of the signal that ended it. */
 int clinux_reap(int process, int *status);
 
+/* Converts `count` bytes from a character set to UTF-8; what is malformed becomes U+FFFD. Returns the number of bytes written
+   to `room`, at most `size`, or -errno if the name of the set is unknown. */
+int clinux_to_utf8(const char *name, const char *bytes, size_t count, char *room, size_t size);
+
+/* Logs an error about a mail with syslog(3), under a program's name. */
+void clinux_log_mail_error(const char *program, const char *text);
+
 /* Returns the text of an errno, never NULL. */
 const char *clinux_error_text(int error);
 

@@ -94,7 +94,8 @@ public struct DeviceToken: BitwiseCopyable {
     return count
   }
 
-  private static func base64Value(_ character: UInt8) -> UInt8? {
+  /// The six bits that a character of base64 stands for, also in the alphabet for URLs.
+  package static func base64Value(_ character: UInt8) -> UInt8? {
     switch character {
     case UInt8.capitals: character - UInt8(ascii: "A")
     case UInt8.smallLetters: character - UInt8(ascii: "a") + 26

@@ -103,6 +103,31 @@ import Testing
     try board.shows("Backup: error 127")
   }
 
+  @Test func `the recipe for mails of cron reports what a job prints`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try box.run(["dpkg-deb", "--extract", Packages.file("tinypush-sendmail"), board.root])
+    try board.start("tinypush")
+    try board.write(Recipe.text("cron-mail"), to: "etc/cron.d/backup")
+    let cron = ["python3", Build.tools + "/cronjob.py"]
+    #expect(try board.run(cron + ["/etc/cron.d/backup", "1"]).status == 0)
+    // The backup program does not exist here.
+    let shown = try board.shows("/bin/sh: 1: /opt/backup: not found\nBackup: error 127")
+    let title = try #require(shown["title"] as? String)
+    #expect(title.hasPrefix("Cron <pi@") && title.contains("> /opt/backup >/dev/null"))
+    // Without an address, and without output, cron mails nothing.
+    for (name, job) in [
+      ("nobody", "MAILTO=\n* * * * * pi echo unseen\n"), ("silent", "* * * * * pi true\n"),
+    ] {
+      try board.write(job, to: "etc/cron.d/" + name)
+      #expect(try board.run(cron + ["/etc/cron.d/\(name)", "1"]).status == 0)
+    }
+    #expect(try board.names(in: "var/spool/tinypush/new") == [])
+    #expect(try board.sandbox.events("delivered").count == 1)
+  }
+
   @Test func `the recipe for udev reports power loss and USB disks`() throws {
     let box = try Box()
     defer { box.end() }

@@ -79,6 +79,13 @@ import Testing
     ] as [(String, [String], String)] {
       #expect(try send(mail, words, in: box).map { alert($0) as? String } == [text])
     }
+    // The program reads 65,536 bytes at a time.
+    let end = "\na\n.\r\n"
+    for shift in 0...end.count {
+      let field = "X: \(String(repeating: "x", count: 65_536 - 4 - shift))\n"
+      let sent = try send(field + end + "b\n", [], in: box)
+      #expect(sent.map { alert($0) as? String } == ["a"], "\(shift)")
+    }
   }
 
   @Test func `a mail of many megabytes is read to its end`() throws {
@@ -118,6 +125,10 @@ import Testing
       #expect(sent.status == status)
       #expect(sent.errors == "tinypush-sendmail: \(message)\n")
     }
+    let unreadable = try box.run(
+      ["sh", "-c", "exec \"$@\" <&-", "sh"] + program, environment: ["TINYPUSH_CONFIG": config])
+    #expect(unreadable.status == 74)
+    #expect(unreadable.errors == "tinypush-sendmail: cannot read the mail: Bad file descriptor\n")
     #expect(box.names(in: "new") == [])
   }
 

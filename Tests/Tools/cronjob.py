@@ -54,8 +54,8 @@ def main(path, number):
     common = {"env": known | environment, "cwd": home, "text": True, "start_new_session": True, **identity}
     done = subprocess.run(
         ["/bin/sh", "-c", command.replace(r"\%", "%")], input="\n".join(lines).replace(r"\%", "%"), **common, **pipes)
-    if done.stdout:
-        to = environment.get("MAILTO", name)
+    to = environment.get("MAILTO", name)
+    if done.stdout and to:
         mail = (f"From: root (Cron Daemon)\nTo: {to}\nSubject: Cron <{name}@{os.uname().nodename}> {command}\n"
                 "MIME-Version: 1.0\nContent-Type: text/plain; charset=ANSI_X3.4-1968\n"
                 f"Content-Transfer-Encoding: 8bit\nX-Cron-Env: <SHELL=/bin/sh>\n\n{done.stdout}")

@@ -19,7 +19,7 @@ import sys
 TEXTS = {
     "us-ascii": "Disk full", "utf-8": "Größe “5 €” 你好 \U0001F600", "iso-8859-1": "Größe über é ñ",
     "iso-8859-15": "Größe 5 €", "windows-1252": "Größe “5 €”", "koi8-r": "Привет, мир", "windows-1251": "Привет, мир",
-    "windows-1258": "Hello",    "iso-2022-jp": "こんにちは世界", "shift_jis": "こんにちは世界", "euc-jp": "こんにちは世界",
+    "windows-1258": "Hello", "iso-2022-jp": "こんにちは世界", "shift_jis": "こんにちは世界", "euc-jp": "こんにちは世界",
     "gb18030": "你好，世界", "big5hkscs": "你好，世界", "euc-kr": "안녕 세계", "utf-7": "Größe 你好",
 }
 
@@ -65,6 +65,13 @@ def mails():
         inner = email.mime.multipart.MIMEMultipart(kind, _subparts=parts)
         for mail in inner, email.mime.multipart.MIMEMultipart("mixed", _subparts=[image, inner]):
             yield b"Subject: parts\n" + mail.as_bytes(), "parts", text
+    # Bytes that their character set does not have.
+    for name, body, text in [
+        (b"utf-8", b"a\xffb", "a\xffb"), (b"unknown-8bit", b"Gr\xf6\xdfe", "Größe"),
+        (b"shift_jis", b"Disk \x81\n\nfull", "Disk \ufffd\n\nfull"), (b"euc-jp", b"full \x8f", "full"),
+        (b"iso-2022-jp", b"full \x1b$B", "full"), (b"../../etc/passwd", b"full", "full"),
+    ]:
+        yield b"Subject: x\nContent-Type: text/plain; charset=" + name + b"\n\n" + body + b"\n", "x", text
 
 
 def main(spool, *command):

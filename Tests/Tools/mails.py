@@ -68,7 +68,7 @@ def mails():
     # Bytes that their character set does not have.
     for name, body, text in [
         (b"utf-8", b"a\xffb", "a\xffb"), (b"unknown-8bit", b"Gr\xf6\xdfe", "Größe"),
-        (b"shift_jis", b"Disk \x81\n\nfull", "Disk \ufffd\n\nfull"), (b"euc-jp", b"full \x8f", "full"),
+        (b"shift_jis", b"Disk \x81\n\nfull", "Disk \ufffd\n\nfull"), (b"euc-jp", b"full \x8f", "full \ufffd"),
         (b"iso-2022-jp", b"full \x1b$B", "full"), (b"../../etc/passwd", b"full", "full"),
     ]:
         yield b"Subject: x\nContent-Type: text/plain; charset=" + name + b"\n\n" + body + b"\n", "x", text

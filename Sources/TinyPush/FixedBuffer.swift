@@ -79,11 +79,11 @@ extension FixedBuffer where Element == UInt8 {
     }
   }
 
-  /// Writes four bytes to `start`, the lowest first.
+  /// Writes the bytes of a number to `start`, the lowest first.
   @inline(__always)
-  public func store(_ word: UInt32, at start: Int) {
-    precondition(start >= 0 && start + 4 <= capacity)
-    UnsafeMutableRawPointer(base + start).storeBytes(of: word.littleEndian, as: UInt32.self)
+  public func store<Word: FixedWidthInteger & BitwiseCopyable>(_ word: Word, at start: Int) {
+    precondition(start >= 0 && start + MemoryLayout<Word>.size <= capacity)
+    UnsafeMutableRawPointer(base + start).storeBytes(of: word.littleEndian, as: Word.self)
   }
 
   /// Moves `count` bytes from `source` to `target`; the two ranges may overlap.

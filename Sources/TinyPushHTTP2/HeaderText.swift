@@ -136,42 +136,48 @@ struct HeaderText: ~Copyable {
   /// Appends a device token as hexadecimal digits.
   private mutating func append(hex token: DeviceToken) {
     token.bytes.withUnsafeBytes { bytes in
-      for start in stride(from: 0, to: bytes.count - 1, by: 2) {
-        append(
-          hex: UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt16.self)))
+      var place = 0
+      while place + 4 <= bytes.count {
+        let four = bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self)
+        append(hex: UInt32(bigEndian: four))
+        place += 4
       }
-      // The byte without a partner: the last two of its four digits are overwritten.
-      guard bytes.count % 2 == 1, let last = bytes.last else { return }
-      append(hex: UInt16(last) << 8)
-      textEnd -= 2
+      for index in place..<bytes.count { append(hex: UInt32(bytes[index]) << 24, digits: 2) }
     }
   }
 
   private mutating func append(hex number: UInt64) {
-    for shift in 0..<4 {
-      append(hex: UInt16(truncatingIfNeeded: number >> UInt64(48 - 16 * shift)))
-    }
+    append(hex: UInt32(truncatingIfNeeded: number >> 32))
+    append(hex: UInt32(truncatingIfNeeded: number))
   }
 
   /// Appends a fingerprint as a UUID of version 8, whose bits an application defines (RFC 9562).
   private mutating func appendUUID(_ fingerprint: Fingerprint) {
     let high = fingerprint.high & 0xFFFF_FFFF_FFFF_0FFF | 0x8000
     let low = fingerprint.low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
-    for index in 0..<8 {
-      let word = index < 4 ? high : low
-      append(hex: UInt16(truncatingIfNeeded: word >> UInt64(48 - 16 * (index & 3))))
-      if index >= 1, index <= 4 { append(UInt8.hyphen) }
-    }
+    append(hex: UInt32(truncatingIfNeeded: high >> 32))
+    append(group: high)
+    append(group: high << 16)
+    append(group: low >> 32)
+    append(group: low >> 16)
+    append(hex: UInt32(truncatingIfNeeded: low))
   }
 
-  /// Appends four digits, computed together: each in one byte, the first in the lowest.
+  /// Appends a hyphen and the four digits of the bits 16 to 31.
+  private mutating func append(group number: UInt64) {
+    append(UInt8.hyphen)
+    append(hex: UInt32(truncatingIfNeeded: number), digits: 4)
+  }
+
+  /// Appends the first of eight digits, computed together: each in one byte, the first in the lowest.
   @inline(__always)
-  private mutating func append(hex number: UInt16) {
-    var digits = UInt32(number.byteSwapped)
-    digits = (digits | digits << 8) & 0x00FF_00FF
-    digits = (digits >> 4 | digits << 8) & 0x0F0F_0F0F
-    let letters = (digits + 0x0606_0606) >> 4 & 0x0101_0101
-    text.store(digits + 0x3030_3030 + letters * 0x27, at: textEnd)
-    textEnd += 4
+  private mutating func append(hex number: UInt32, digits count: Int = 8) {
+    var digits = UInt64(number.byteSwapped)
+    digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
+    digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
+    digits = (digits >> 4 | digits << 8) & 0x0F0F_0F0F_0F0F_0F0F
+    let letters = (digits + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+    text.store(digits + 0x3030_3030_3030_3030 + letters * 0x27, at: textEnd)
+    textEnd += count
   }
 }

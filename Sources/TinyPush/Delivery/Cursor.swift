@@ -29,49 +29,81 @@ struct Cursor: BitwiseCopyable {
 }
 
 /// The line and column of a place in a file that is read from its start.
-///
-/// `lines` lines end before the place `counted` in the input, and `characters` characters of the
-/// next line precede it.
 struct LineCount: BitwiseCopyable {
-  var lines: Int64 = 0
-  var characters: Int64 = 0
-  var counted = 0
+  /// The place in the input up to which lines are counted.
+  private(set) var counted = 0
+  /// How many lines end before the place.
+  private(set) var lines: Int64 = 0
+  /// Where the place's line begins in the input.
+  private var lineStart = 0
+  /// How many characters of the line were discarded from the input.
+  private var discarded: Int64 = 0
 
-  /// Counts the lines and characters before `end`.
+  /// Counts the lines before `end`.
+  @inline(never)
   @_optimize(speed)
   mutating func count(upTo end: Int, in input: Span<UInt8>) {
-    input.withUnsafeBytes { bytes in
-      while counted < end {
-        if counted + 8 <= end {
-          let word = bytes.loadUnaligned(fromByteOffset: counted, as: UInt64.self)
-          // A byte that is 0 after this is a line feed.
-          let others = word ^ 0x0A0A_0A0A_0A0A_0A0A
-          if (others &- 0x0101_0101_0101_0101) & ~others & Self.highBits == 0 {
-            characters += 8
-            if word & Self.highBits != 0 {
-              characters -= Int64((word & ~(word << 1) & Self.highBits).nonzeroBitCount)
-            }
-            counted += 8
-            continue
-          }
-        }
-        if bytes[counted] == .lineFeed {
-          lines += 1
-          characters = 0
-        } else if bytes[counted] & 0xC0 != 0x80 {
-          characters += 1
-        }
-        counted += 1
+    guard counted < end else { return }
+    input.withUnsafeBytes { input in
+      let bytes = input.baseAddress!
+      var place = counted
+      while place &+ 8 <= end {
+        let others =
+          UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+          ^ 0x0A0A_0A0A_0A0A_0A0A
+        // The highest bit of each byte that is a line feed.
+        let found = ~((others & ~Self.highBits) &+ ~Self.highBits | others) & Self.highBits
+        place &+= 8
+        if found == 0 { continue }
+        lines += Int64(found.nonzeroBitCount)
+        begin(at: place - found.leadingZeroBitCount / 8)
+      }
+      while place < end {
+        place += 1
+        guard input[place - 1] == .lineFeed else { continue }
+        lines += 1
+        begin(at: place)
       }
     }
+    counted = end
   }
 
-  /// The highest bit of each byte.
-  private static let highBits: UInt64 = 0x8080_8080_8080_8080
+  private mutating func begin(at start: Int) {
+    lineStart = start
+    discarded = 0
+  }
+
+  /// Returns how many characters of the line precede the place.
+  func characters(in input: Span<UInt8>) -> Int64 {
+    discarded + Self.characters(lineStart..<counted, in: input)
+  }
 
   /// Counts the lines of bytes that are discarded.
   mutating func pass(_ end: Int, in input: Span<UInt8>) {
     count(upTo: end, in: input)
+    if lineStart < end {
+      discarded += Self.characters(lineStart..<end, in: input)
+      lineStart = end
+    }
+    lineStart -= end
     counted -= end
   }
+
+  /// Counts the bytes that do not continue a character of UTF-8.
+  private static func characters(_ range: Range<Int>, in input: Span<UInt8>) -> Int64 {
+    input.withUnsafeBytes { bytes in
+      var count = range.count
+      var place = range.lowerBound
+      while place + 8 <= range.upperBound {
+        let word = bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)
+        if word & highBits != 0 { count -= (word & ~(word << 1) & highBits).nonzeroBitCount }
+        place += 8
+      }
+      for index in place..<range.upperBound where bytes[index] & 0xC0 == 0x80 { count -= 1 }
+      return Int64(count)
+    }
+  }
+
+  /// The highest bit of each byte.
+  private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 }

@@ -104,8 +104,7 @@ struct FileReader: ~Copyable {
 
   /// Discards bytes at the front of the input.
   mutating func discard(upTo end: Int) {
-    countLines(upTo: end)
-    cursor.lines.counted -= end
+    Self.pass(end, in: input, count, &cursor.lines)
     input.move(from: end, to: 0, count: count - end)
     cursor.offset += Int64(end)
     count -= end
@@ -121,6 +120,12 @@ struct FileReader: ~Copyable {
     upTo end: Int, in input: borrowing FixedBuffer<UInt8>, _ count: Int, _ lines: inout LineCount
   ) {
     lines.count(upTo: end, in: input.span(0..<count))
+  }
+
+  private static func pass(
+    _ end: Int, in input: borrowing FixedBuffer<UInt8>, _ count: Int, _ lines: inout LineCount
+  ) {
+    lines.pass(end, in: input.span(0..<count))
   }
 
   /// Reads the next notification.

@@ -342,12 +342,19 @@ struct Outbox: ~Copyable {
   var waiting: Int { count(in: .again) + count(in: .high) + count(in: .low) }
 
   /// The message to send next.
-  var nextToSend: MessageNumber? { first(in: .again) ?? first(in: .high) ?? first(in: .low) }
+  var nextToSend: MessageNumber? {
+    var place = firstPlace(in: .again)
+    if place == Self.none { place = firstPlace(in: .high) }
+    if place == Self.none { place = firstPlace(in: .low) }
+    return place == Self.none ? nil : number(place)
+  }
 
   func first(in line: Line) -> MessageNumber? {
-    let first = lines[Int(line.rawValue)].first
-    return first == Self.none ? nil : number(first)
+    let place = firstPlace(in: line)
+    return place == Self.none ? nil : number(place)
   }
+
+  private func firstPlace(in line: Line) -> UInt16 { lines[Int(line.rawValue)].first }
 
   /// Puts a message at the end of a line.
   mutating func move(_ message: MessageNumber, to line: Line) {

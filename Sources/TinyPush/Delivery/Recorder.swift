@@ -117,7 +117,7 @@ struct Recorder: ~Copyable {
     let offset = reader.cursor.offset + Int64(finding.offset)
     FailedLine.append("offset", offset, to: &text)
     FailedLine.append("line", reader.cursor.lines.lines + 1, to: &text)
-    FailedLine.append("column", reader.cursor.lines.characters + 1, to: &text)
+    FailedLine.append("column", reader.cursor.lines.characters(in: input) + 1, to: &text)
     var isWhole = true
     switch finding.reason {
     case .json, .notAnObject, .objectTooLarge:

@@ -128,18 +128,19 @@ public struct DeviceToken: BitwiseCopyable {
   /// Reads eight digits a time; returns whether all are digits.
   @inline(__always)
   private mutating func read(eights: Int, of digits: Span<UInt8>) -> Bool {
-    var areDigits = true
-    for index in 0..<eights {
-      let eight = digits.withUnsafeBytes {
-        UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
-      }
-      areDigits = Self.areDigits(eight) && areDigits
-      let four = Self.fourBytes(eight)
-      for place in 0..<4 {
-        storage[4 * index + place] = UInt8(truncatingIfNeeded: four >> UInt32(8 * place))
+    digits.withUnsafeBytes { source in
+      withUnsafeMutableBytes(of: &storage) { target in
+        var areDigits = true
+        for index in 0..<eights {
+          let eight = UInt64(
+            littleEndian: source.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+          areDigits = Self.areDigits(eight) && areDigits
+          target.storeBytes(
+            of: Self.fourBytes(eight).littleEndian, toByteOffset: 4 * index, as: UInt32.self)
+        }
+        return areDigits
       }
     }
-    return areDigits
   }
 
   @inline(never)

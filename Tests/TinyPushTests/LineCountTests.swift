@@ -1,0 +1,50 @@
+import Testing
+
+@testable import TinyPush
+
+/// Lines and columns of places in a file, of which only a part is in the input.
+@Suite struct LineCountTests {
+  private func check(_ text: [UInt8], _ random: inout SystemRandomNumberGenerator) {
+    var lines = LineCount()
+    var start = 0
+    var place = 0
+    while place < text.count {
+      place += Int.random(in: 1...min(40, text.count - place), using: &random)
+      let input = Array(text[start...])
+      if Bool.random(using: &random) {
+        lines.pass(place - start, in: input.span)
+        start = place
+      } else {
+        lines.count(upTo: place - start, in: input.span)
+      }
+      let before = text[..<place]
+      let line = before.suffix { $0 != .lineFeed }
+      #expect(lines.lines == before.count { $0 == .lineFeed })
+      let characters = lines.characters(in: text[start...].span)
+      #expect(characters == line.count { $0 & 0xC0 != 0x80 }, "\(text) \(place)")
+    }
+  }
+
+  @Test func `lines and characters are counted, also when the input moves on`() {
+    var random = SystemRandomNumberGenerator()
+    for parts in [
+      ["\n"], ["a"], ["a", "\n"], ["é", "\n", "你", "a"], ["aaaaaaaaaaaaaaa", "\n\n", "😀"],
+      ["\u{8A}", "\u{8B}\u{89}", "\u{0B}", "\t", "\n"],
+    ] {
+      for count in 0...60 {
+        let text = (0..<count).map { _ in parts.randomElement(using: &random)! }.joined()
+        check(Array(text.utf8), &random)
+      }
+    }
+    // Bytes that are not UTF-8.
+    for count in 0...200 {
+      check((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }, &random)
+    }
+  }
+}
+
+extension BidirectionalCollection {
+  fileprivate func suffix(while isWanted: (Element) -> Bool) -> SubSequence {
+    self[(lastIndex { !isWanted($0) }.map { index(after: $0) } ?? startIndex)...]
+  }
+}

@@ -33,7 +33,7 @@ NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-
 NEEDS_debtest := $(NEEDS_deb) mmdebstrap systemd-container
 NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
-NEEDS_flash := e2fsprogs mount openssl python3
+NEEDS_flash := e2fsprogs mount openssl python3 systemd
 NEEDS_fuzz := qemu-user-static
 $(foreach name,bench deb debtest faults flash fleet fuzz,$(eval $(name): FOR := $(name)))
 

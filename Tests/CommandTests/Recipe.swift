@@ -1,11 +1,21 @@
 import Foundation
 
-/// The recipes of tinypush-recipes(7): the literal block behind each comment `recipe: NAME`.
+/// The recipes of tinypush-recipes(7) and tinypush-operation(7): the literal block behind each comment
+/// `recipe: NAME`.
 enum Recipe {
-  static let page = Build.package + "/board/man/tinypush-recipes.7"
+  static let pages = ["recipes", "operation"].map { "\(ManPage.directory)/tinypush-\($0).7" }
 
   /// The texts of the recipes by name.
   static let all = Result {
+    var recipes: [String: String] = [:]
+    for page in pages {
+      try recipes.merge(read(page)) { _, _ in throw Failure("\(page): a recipe is on both pages") }
+    }
+    return recipes
+  }
+
+  /// Returns the texts of the recipes of a page by name.
+  static func read(_ page: String) throws -> [String: String] {
     let source = try String(contentsOfFile: page, encoding: .utf8)
     var recipes: [String: String] = [:]
     for part in source.components(separatedBy: "\n.\\\" recipe: ").dropFirst() {

@@ -25,7 +25,7 @@ SWIFT_MINIMUM := 6.2
 LIBRARIES := libc6-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_deb := dpkg-dev xz-utils
-NEEDS_test := binutils curl $(NEEDS_deb) golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
+NEEDS_test := binutils curl $(NEEDS_deb) faketime golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
   mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh

@@ -7,12 +7,31 @@ import Testing
   private static let builds = ["amd64", "arm64", "armhf", Build.recent]
 
   @Test(arguments: names, builds)
-  func `a package built twice is the same byte for byte`(name: String, build: String) throws {
+  func `a package built at another time and in another time zone is the same`(name: String, build: String) throws {
     let box = try Box()
     defer { box.end() }
     let first = try Packages.file(name, build)
-    let second = try Packages.make(name, build, in: box.path, box)
+    let second = try Packages.make(
+      name, build, in: box.path, box, before: ["faketime", "2001-01-01 12:00:00"],
+      environment: ["TZ": "Pacific/Kiritimati"])
     #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
+  }
+
+  @Test func `the package for armhf refuses a processor that cannot run it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let control = box.path + "/control"
+    try box.run(["dpkg-deb", "--control", Packages.file("tinypush", "armhf"), control])
+    chmod(try box.write("#!/bin/sh\necho $MACHINE\n", to: "bin/uname"), 0o755)
+    for (machine, isRefused) in [("armv6l", true), ("armv7l", false), ("aarch64", false)] {
+      let script = try box.run(
+        [control + "/preinst", "install"],
+        environment: ["PATH": box.path + "/bin:/usr/bin:/bin", "MACHINE": machine])
+      #expect(script.status == (isRefused ? 1 : 0), "\(machine)")
+      #expect(script.errors.contains("needs a processor with ARMv7") == isRefused, "\(machine)")
+    }
+    try box.run(["dpkg-deb", "--control", Packages.file("tinypush"), box.path + "/other"])
+    #expect(!FileManager.default.fileExists(atPath: box.path + "/other/preinst"))
   }
 
   @Test func `lintian finds no error and no warning in the packages`() throws {

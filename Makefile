@@ -17,6 +17,7 @@ TESTED := amd64 arm64 armhf debian13-$(HOST)
 # The programs of these builds.
 PROGRAMS := tinypush tinypush-sandbox tinypush-mqtt tinypush-http tinypush-sendmail
 programs = $(foreach name,$1,$(PROGRAMS:%=build/$(name)/%))
+static = $(filter-out %/tinypush-http,$(call programs,$1))
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
@@ -35,7 +36,8 @@ NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
-$(foreach name,bench deb debtest faults flash fleet fuzz,$(eval $(name): FOR := $(name)))
+NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
+$(foreach name,bench deb debtest faults flash fleet fuzz release,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -73,8 +75,17 @@ deb: $(call programs,$(PACKAGED)) deps ## build the Debian packages in build/pac
 	done; done
 
 .PHONY: static
-static: $(foreach name,$(BOARDS:%=static-%),$(filter-out %/tinypush-http,$(call programs,$(name)))) ## build programs for all boards that need only glibc
+static: $(call static,$(BOARDS:%=static-%)) ## build programs for all boards that need only glibc
 	@ls -l $^
+
+.PHONY: release
+# All times in packages and archives are that of the last commit.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+archives = $(patsubst %,static-%,$(filter $(BOARDS),$(PACKAGED)))
+release: deps ## make packages, an apt repository and archives in build/release (KEY=FINGERPRINT signs)
+	@board/sign '$(KEY)'
+	@$(MAKE) --no-print-directory deb $(call static,$(archives))
+	@board/release '$(KEY)' build/release $(archives)
 
 .PHONY: demo
 demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machine

@@ -26,12 +26,12 @@ SWIFT_MINIMUM := 6.2
 LIBRARIES := libc6-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_deb := dpkg-dev xz-utils
-NEEDS_test := binutils curl $(NEEDS_deb) faketime golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
-  mosquitto-clients nghttp2-server nodejs openssl procps \
+NEEDS_test := apt-utils binutils curl $(NEEDS_deb) faketime golang-go gpg gpg-agent gpgv groff-base inotify-tools iproute2 \
+  jq lintian man-db mandoc mosquitto mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
-NEEDS_debtest := $(NEEDS_deb) mmdebstrap systemd-container
+NEEDS_debtest := $(NEEDS_deb) apt-utils gpg gpg-agent mmdebstrap python3 systemd-container
 NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3

@@ -26,18 +26,19 @@ SWIFT_MINIMUM := 6.2
 LIBRARIES := libc6-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_deb := dpkg-dev xz-utils
+NEEDS_image := $(NEEDS_deb) binutils mmdebstrap
 NEEDS_test := apt-utils binutils curl $(NEEDS_deb) faketime golang-go gpg gpg-agent gpgv groff-base inotify-tools iproute2 \
   jq lintian man-db mandoc mosquitto mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
-NEEDS_debtest := $(NEEDS_deb) apt-utils gpg gpg-agent mmdebstrap python3 systemd-container
+NEEDS_debtest := $(NEEDS_image) apt-utils curl gpg gpg-agent jq procps python3 systemd-container
 NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
 NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
-$(foreach name,bench deb debtest faults flash fleet fuzz release,$(eval $(name): FOR := $(name)))
+$(foreach name,bench deb debtest faults flash fleet fuzz image release,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -87,6 +88,11 @@ release: deps ## make packages, an apt repository and archives in build/release 
 	@$(MAKE) --no-print-directory deb $(call static,$(archives))
 	@board/release '$(KEY)' build/release $(archives)
 
+.PHONY: image
+image: deps ## make a container image in build/image (PACKAGED=debian13-arm64: for one processor)
+	@$(MAKE) --no-print-directory deb PACKAGED='$(filter debian13-%,$(PACKAGED))'
+	@board/image build/packages build/image/tinypush.tar $(patsubst debian13-%,%,$(filter debian13-%,$(PACKAGED)))
+
 .PHONY: demo
 demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machine
 	@board/demo $<
@@ -124,10 +130,11 @@ fuzzed: deps
 	@Tests/Fuzz/fuzz 10 certificates
 
 .PHONY: debtest
-debtest: deps ## test the packages in a clean Debian 12 and 13, without and with systemd (as root)
-	@$(MAKE) --no-print-directory deb PACKAGED='$(HOST) debian13-$(HOST)'
+debtest: deps ## test the packages in a clean Debian 12 and 13, and the image (as root)
+	@$(MAKE) --no-print-directory deb image PACKAGED='$(HOST) debian13-$(HOST)'
 	Tests/Packages/test bookworm
 	Tests/Packages/test trixie
+	Tests/Packages/image build/image/tinypush.tar
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and the warnings of the C code

@@ -38,7 +38,8 @@ NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
 NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
-$(foreach name,bench deb debtest faults flash fleet fuzz image release,$(eval $(name): FOR := $(name)))
+NEEDS_reproduce := $(NEEDS_release) faketime
+$(foreach name,bench deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -81,12 +82,17 @@ static: $(call static,$(BOARDS:%=static-%)) ## build programs for all boards tha
 
 .PHONY: release
 # All times in packages and archives are that of the last commit.
-export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
+export SOURCE_DATE_EPOCH
 archives = $(patsubst %,static-%,$(filter $(BOARDS),$(PACKAGED)))
 release: deps ## make packages, an apt repository and archives in build/release (KEY=FINGERPRINT signs)
 	@board/sign '$(KEY)'
 	@$(MAKE) --no-print-directory deb $(call static,$(archives))
 	@board/release '$(KEY)' build/release $(archives)
+
+.PHONY: reproduce
+reproduce: release ## build the release again, elsewhere and at another time, and compare
+	@Tests/Packages/reproduce $(PACKAGED)
 
 .PHONY: image
 image: deps ## make a container image in build/image (PACKAGED=debian13-arm64: for one processor)

@@ -87,6 +87,7 @@ export SOURCE_DATE_EPOCH
 archives = $(patsubst %,static-%,$(filter $(BOARDS),$(PACKAGED)))
 release: deps ## make packages, an apt repository and archives in build/release (KEY=FINGERPRINT signs)
 	@board/sign '$(KEY)'
+	@rm -rf build/packages
 	@$(MAKE) --no-print-directory deb $(call static,$(archives))
 	@board/release '$(KEY)' build/release $(archives)
 

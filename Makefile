@@ -17,6 +17,7 @@ TESTED := amd64 arm64 armhf debian13-$(HOST)
 # The programs of these builds.
 PROGRAMS := tinypush tinypush-sandbox tinypush-mqtt tinypush-http tinypush-sendmail
 programs = $(foreach name,$1,$(PROGRAMS:%=build/$(name)/%))
+static = $(filter-out %/tinypush-http,$(call programs,$1))
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
@@ -25,17 +26,20 @@ SWIFT_MINIMUM := 6.2
 LIBRARIES := libc6-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_deb := dpkg-dev xz-utils
-NEEDS_test := binutils curl $(NEEDS_deb) golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
-  mosquitto-clients nghttp2-server nodejs openssl procps \
+NEEDS_image := $(NEEDS_deb) binutils mmdebstrap
+NEEDS_test := apt-utils binutils curl $(NEEDS_deb) faketime golang-go gpg gpg-agent gpgv groff-base inotify-tools iproute2 \
+  jq lintian man-db mandoc mosquitto mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
-NEEDS_debtest := $(NEEDS_deb) mmdebstrap systemd-container
+NEEDS_debtest := $(NEEDS_image) apt-utils curl gpg gpg-agent jq procps python3 systemd-container
 NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3 systemd
 NEEDS_fuzz := qemu-user-static
-$(foreach name,bench deb debtest faults flash fleet fuzz,$(eval $(name): FOR := $(name)))
+NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
+NEEDS_reproduce := $(NEEDS_release) faketime
+$(foreach name,bench deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -73,8 +77,28 @@ deb: $(call programs,$(PACKAGED)) deps ## build the Debian packages in build/pac
 	done; done
 
 .PHONY: static
-static: $(foreach name,$(BOARDS:%=static-%),$(filter-out %/tinypush-http,$(call programs,$(name)))) ## build programs for all boards that need only glibc
+static: $(call static,$(BOARDS:%=static-%)) ## build programs for all boards that need only glibc
 	@ls -l $^
+
+.PHONY: release
+# All times in packages and archives are that of the last commit.
+SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null))
+export SOURCE_DATE_EPOCH
+archives = $(patsubst %,static-%,$(filter $(BOARDS),$(PACKAGED)))
+release: deps ## make packages, an apt repository and archives in build/release (KEY=FINGERPRINT signs)
+	@board/sign '$(KEY)'
+	@rm -rf build/packages
+	@$(MAKE) --no-print-directory deb $(call static,$(archives))
+	@board/release '$(KEY)' build/release $(archives)
+
+.PHONY: reproduce
+reproduce: release ## build the release again, elsewhere and at another time, and compare
+	@Tests/Packages/reproduce $(PACKAGED)
+
+.PHONY: image
+image: deps ## make a container image in build/image (PACKAGED=debian13-arm64: for one processor)
+	@$(MAKE) --no-print-directory deb PACKAGED='$(filter debian13-%,$(PACKAGED))'
+	@board/image build/packages build/image/tinypush.tar $(patsubst debian13-%,%,$(filter debian13-%,$(PACKAGED)))
 
 .PHONY: demo
 demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machine
@@ -113,10 +137,11 @@ fuzzed: deps
 	@Tests/Fuzz/fuzz 10 certificates
 
 .PHONY: debtest
-debtest: deps ## test the packages in a clean Debian 12 and 13, without and with systemd (as root)
-	@$(MAKE) --no-print-directory deb PACKAGED='$(HOST) debian13-$(HOST)'
+debtest: deps ## test the packages in a clean Debian 12 and 13, and the image (as root)
+	@$(MAKE) --no-print-directory deb image PACKAGED='$(HOST) debian13-$(HOST)'
 	Tests/Packages/test bookworm
 	Tests/Packages/test trixie
+	Tests/Packages/image build/image/tinypush.tar
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and the warnings of the C code

@@ -7,12 +7,33 @@ import Testing
   private static let builds = ["amd64", "arm64", "armhf", Build.recent]
 
   @Test(arguments: names, builds)
-  func `a package built twice is the same byte for byte`(name: String, build: String) throws {
+  func `a package built at another time and in another time zone is the same`(
+    name: String, build: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let first = try Packages.file(name, build)
-    let second = try Packages.make(name, build, in: box.path, box)
+    let second = try Packages.make(
+      name, build, in: box.path, box, before: ["faketime", "2001-01-01 12:00:00"],
+      environment: ["TZ": "Pacific/Kiritimati", "NO_FAKE_STAT": "1"])
     #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
+  }
+
+  @Test func `the package for armhf refuses a processor that cannot run it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let control = box.path + "/control"
+    try box.run(["dpkg-deb", "--control", Packages.file("tinypush", "armhf"), control])
+    chmod(try box.write("#!/bin/sh\necho $MACHINE\n", to: "bin/uname"), 0o755)
+    for (machine, isRefused) in [("armv6l", true), ("armv7l", false), ("aarch64", false)] {
+      let script = try box.run(
+        [control + "/preinst", "install"],
+        environment: ["PATH": box.path + "/bin:/usr/bin:/bin", "MACHINE": machine])
+      #expect(script.status == (isRefused ? 1 : 0), "\(machine)")
+      #expect(script.errors.contains("needs a processor with ARMv7") == isRefused, "\(machine)")
+    }
+    try box.run(["dpkg-deb", "--control", Packages.file("tinypush"), box.path + "/other"])
+    #expect(!FileManager.default.fileExists(atPath: box.path + "/other/preinst"))
   }
 
   @Test func `lintian finds no error and no warning in the packages`() throws {
@@ -181,6 +202,64 @@ import Testing
     #expect(Set(files) == expected)
     let others = try list(Packages.file("tinypush"), in: box)
     #expect(others.isDisjoint(with: expected))
+  }
+
+  // MARK: - A repository
+
+  @Test func `a repository has the packages of each release, and is the same at another time`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    for build in [Build.host, "armhf", Build.recent] {
+      try Packages.make("tinypush", build, in: box.path + "/packages", box)
+    }
+    let command = [Build.package + "/board/repository", "none", box.path + "/packages"]
+    let epoch = ["SOURCE_DATE_EPOCH": "1700000000"]
+    let made = try box.run(command + [box.path + "/first"], environment: epoch)
+    #expect(made.status == 0, "\(made.errors)")
+    try box.run(
+      ["faketime", "2001-01-01 12:00:00"] + command + [box.path + "/second"],
+      environment: epoch.merging(["TZ": "Pacific/Kiritimati"]) { $1 })
+    let compared = try box.run(["diff", "--recursive", "first", "second"])
+    #expect(compared.status == 0, "\(compared.output)\(compared.errors)")
+    for (suite, count) in [("bookworm", 2), ("trixie", 1)] {
+      let release = box.text("first/dists/\(suite)/Release")
+      #expect(release.contains("\nDate: Tue, 14 Nov 2023 22:13:20 +0000\n"))
+      #expect(release.matches(of: #/(?m)^ [0-9a-f]{64} .*Packages$/#).count == count)
+      let packages = box.text("first/dists/\(suite)/main/binary-\(Build.host)/Packages")
+      let isRecent = packages.contains("+deb13_\(Build.host).deb\n")
+      #expect(isRecent == (suite == "trixie"), "\(packages)")
+    }
+  }
+
+  @Test func `a repository is signed with a key that is given`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try Packages.make("tinypush", Build.host, in: box.path + "/packages", box)
+    let command = Build.package + "/board/repository"
+    let without = try box.run([command, "", "packages", "first"])
+    #expect(without.status == 1)
+    #expect(without.errors.contains("gpg --quick-generate-key"))
+    let unknown = try box.run([command, "0000000000", "packages", "first"])
+    #expect(unknown.status == 1)
+    #expect(unknown.errors.contains("There is no secret key 0000000000."))
+
+    let home = ["gpg", "--homedir", box.path + "/home", "--batch"]
+    try box.run(["mkdir", "--mode=700", "home"])
+    try box.run(
+      home + ["--passphrase", "", "--quick-generate-key", "Own", "ed25519", "sign", "never"])
+    try box.write(box.run(home + ["--armor", "--export-secret-keys"]).output, to: "own.key")
+    try box.run(["gpgconf", "--homedir", box.path + "/home", "--kill", "all"])
+    let signed = try box.run([command, "own.key", "packages", "first"])
+    #expect(signed.status == 0, "\(signed.errors)")
+    let release = box.path + "/first/dists/bookworm/InRelease"
+    try box.run(["gpg", "--batch", "--dearmor", "--output", "own.gpg", "first/tinypush.asc"])
+    #expect(try box.run(["gpgv", "--keyring", box.path + "/own.gpg", release]).status == 0)
+    let text = box.text("first/dists/bookworm/InRelease").replacing("main", with: "mine")
+    let changed = try box.run(
+      ["gpgv", "--keyring", box.path + "/own.gpg", box.write(text, to: "changed")])
+    #expect(changed.status != 0)
   }
 
   // MARK: - Units

@@ -15,10 +15,12 @@ enum Packages {
   /// Makes a package in a directory, and returns its file.
   @discardableResult
   static func make(
-    _ name: String, _ build: String, in directory: String, _ box: Box
+    _ name: String, _ build: String, in directory: String, _ box: Box,
+    before: [String] = [], environment: [String: String] = [:]
   ) throws -> String {
     _ = try Build.command(build)
-    let made = try box.run([Build.package + "/board/deb", name, build, directory])
+    let made = try box.run(
+      before + [Build.package + "/board/deb", name, build, directory], environment: environment)
     guard made.status == 0 else { throw Failure(made.errors) }
     return made.output.trimmingCharacters(in: .newlines)
   }

@@ -307,7 +307,8 @@ import Testing
     try box.drop(line(1), as: "waiting.1")
     try box.drop(line(1), as: "not a word")
     try box.write(line(1), to: "spool/failed/refused.json")
-    for name in ["family", "guests"] { try box.write(token(1) + "\n", to: "recipients/\(name)") }
+    try box.write("\(token(2)) # \"token\":\"0\"\n\(token(1))\n", to: "recipients/family")
+    try box.write(token(3) + "\n", to: "recipients/guests")
     return try box.write(
       "spool = \(box.spool)\nrecipients = \(box.path)/recipients\n", to: "tinypush.conf")
   }
@@ -330,6 +331,12 @@ import Testing
     #expect(
       try bash([program, "recipient", "list", "-c", config, ""], in: box) == ["family", "guests"])
     #expect(try bash([program, "recipient", "add", "-c", config, "g"], in: box) == ["guests"])
+    let removed = [program, "recipient", "remove", "-c", config, "family"]
+    #expect(try bash(removed + [""], in: box) == [token(1), token(2)])
+    #expect(try bash(removed + [token(1)], in: box) == [token(1)])
+    #expect(try bash(removed + [token(1), ""], in: box) == [])
+    let added = [program, "recipient", "add", "--comment", "Eve", "family", "-c", config, ""]
+    #expect(try bash(added, in: box) == [])
     #expect(try bash([program, "send", "-c", config, "--to", "f"], in: box) == ["family"])
     #expect(try bash([program, "send", "--level", "t"], in: box) == ["time-sensitive"])
     #expect(try bash([program, "send", "--data", ""], in: box) == [])
@@ -353,6 +360,9 @@ import Testing
     #expect(try names("queue", "show", "-c", config) == "refused.json waiting.1")
     #expect(try names("queue", "retry", "--config=\(config)") == "refused.json")
     #expect(try names("recipient", "remove", "-c", config) == "family guests")
+    let tokens = token(1) + " " + token(2)
+    #expect(try names("recipient", "remove", "family", "-c", config) == tokens)
+    #expect(try names("recipient", "add", "-c", config, "family") == nil)
     let send = try zsh([program, "send", "-c", config, ""], in: box)
     #expect(send.contains(":NAME:(family guests)\n"))
     #expect(send.contains(":LEVEL:(passive active time-sensitive critical)\n"))

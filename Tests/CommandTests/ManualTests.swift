@@ -93,7 +93,7 @@ import Testing
   /// Returns the keys of a rule from the source file that lists them.
   static func ruleKeys() throws -> Set<String> {
     let source = try String(
-      contentsOfFile: "\(Build.package)/Sources/TinyPushMQTT/RuleKey.swift", encoding: .utf8)
+      contentsOfFile: "\(Build.package)/Sources/TinyPushRules/RuleKey.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
@@ -108,10 +108,11 @@ import Testing
       .map { "--" + $0.1 }
     let wanted = options.reduce(Set(["--version"])) { $0.union($1) }
     #expect(Set(found) == wanted.subtracting(Self.common))
-    for (section, wanted) in try [
-      ("THE BROKER", Self.settings(of: "tinypush-mqtt")), ("RULES", Self.ruleKeys()),
+    for (page, section, wanted) in try [
+      ("tinypush-mqtt.conf.5", "THE BROKER", Self.settings(of: "tinypush-mqtt")),
+      ("tinypush-rules.5", "KEYS", Self.ruleKeys()),
     ] {
-      let listed = try items(section, of: "tinypush-mqtt.conf.5")
+      let listed = try items(section, of: page)
         .matches(of: #/(?m)^\.It Ic (.*)$/#)
         .flatMap { $0.1.split(separator: " , ").map(String.init) }
       #expect(Set(listed) == wanted, "\(section)")

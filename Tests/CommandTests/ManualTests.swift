@@ -290,7 +290,7 @@ import Testing
     #expect(try bash([Box.bridge, "fleet", "--j"], in: box) == ["--json"])
     #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
     let service = "\(Build.directory)/\(Build.host)/tinypush-http"
-    let options = ["--listen", "--settings", "--version", "--config", "-o", "--help"]
+    let options = ["--listen", "--settings", "--try", "--version", "--config", "-o", "--help"]
     #expect(try bash([service, "-"], in: box) == options)
     #expect(try bash([service, "--settings", "/etc/host"], in: box).contains("/etc/hosts"))
     #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
@@ -369,7 +369,7 @@ import Testing
     #expect(send.contains(":LEVEL:(passive active time-sensitive critical)\n"))
     #expect(try zsh([program, "help", ""], in: box).hasPrefix("setup:"))
     let service = try zsh(["\(Build.directory)/\(Build.host)/tinypush-http", ""], in: box)
-    #expect(service.contains("\n*--settings=[the settings of this program"))
+    #expect(service.contains("\n*--settings=[the settings and rules"))
     #expect(service.contains(":FILE:_files\n"))
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try sandbox.device(box, "add", "pad")

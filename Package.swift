@@ -59,8 +59,9 @@ let package = Package(
       name: "TinyPushAgent",
       dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
+    .target(name: "TinyPushRules", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
-      name: "TinyPushMQTT", dependencies: ["TinyPush"],
+      name: "TinyPushMQTT", dependencies: ["TinyPush", "TinyPushRules"],
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushWebhooks", dependencies: ["TinyPush"],
@@ -71,7 +72,8 @@ let package = Package(
       dependencies: ["TinyPush", "TinyPushBinary", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
     .target(
-      name: "CommandArguments", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],
+      name: "CommandArguments",
+      dependencies: ["TinyPush", "TinyPushAgent", "TinyPushRules", "CLinux"],
       swiftSettings: lifetimes),
     .executableTarget(
       name: "tinypush",
@@ -84,13 +86,15 @@ let package = Package(
     .executableTarget(
       name: "tinypush-mqtt",
       dependencies: [
-        "TinyPush", "TinyPushAgent", "TinyPushMQTT", "CommandArguments", "CMbed", "CLinux",
+        "TinyPush", "TinyPushAgent", "TinyPushMQTT", "TinyPushRules", "CommandArguments", "CMbed",
+        "CLinux",
       ],
       swiftSettings: lifetimes),
     .executableTarget(
       name: "tinypush-http",
       dependencies: [
-        "TinyPush", "TinyPushAgent", "TinyPushWebhooks", "CommandArguments", "CMicroHTTP", "CLinux",
+        "TinyPush", "TinyPushAgent", "TinyPushWebhooks", "TinyPushRules", "CommandArguments",
+        "CMicroHTTP", "CLinux",
       ],
       swiftSettings: lifetimes),
     .executableTarget(
@@ -113,6 +117,7 @@ let package = Package(
       name: "Fuzz",
       dependencies: [
         "TinyPush", "TinyPushBinary", "TinyPushMail", "TinyPushWebhooks", "TinyPushMQTT",
+        "TinyPushRules",
         "TinyPushSandbox",
       ],
       path: "Tests/Fuzz",
@@ -134,7 +139,11 @@ let package = Package(
       ],
       swiftSettings: testing),
     .testTarget(
-      name: "TinyPushMQTTTests", dependencies: ["TinyPush", "TinyPushMQTT", "Simulation"],
+      name: "TinyPushMQTTTests",
+      dependencies: ["TinyPush", "TinyPushMQTT", "TinyPushRules", "Simulation"],
+      swiftSettings: testing),
+    .testTarget(
+      name: "TinyPushRulesTests", dependencies: ["TinyPush", "TinyPushRules"],
       swiftSettings: testing),
     .testTarget(
       name: "TinyPushWebhooksTests", dependencies: ["TinyPush", "TinyPushWebhooks"],

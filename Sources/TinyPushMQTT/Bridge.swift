@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushRules
 
 /// The bridge from a broker to the spool, without sockets, files and clocks.
 ///
@@ -67,7 +68,7 @@ public struct Bridge: ~Copyable {
   /// The topic filters that the broker is asked for.
   public private(set) var subscriptions = Subscriptions()
   /// The rules by which messages become notifications.
-  public private(set) var rules = TopicRules()
+  public private(set) var rules = MessageRules(of: .topics)
   private var batch = MessageBatch()
   /// The message whose notifications are still to be made, by this rule and those behind it.
   private var message: BrokerSession.Message?
@@ -106,7 +107,7 @@ public struct Bridge: ~Copyable {
   ///
   /// Subscriptions that are not among the new filters are ended.
   public mutating func replace(
-    _ rules: inout TopicRules, _ filters: inout FilterList, at now: Instant
+    _ rules: inout MessageRules, _ filters: inout FilterList, at now: Instant
   ) {
     swap(&self.rules, &rules)
     subscriptions.replace(&filters, isConnected: isAccepted && !isTakeover)
@@ -343,7 +344,7 @@ public struct Bridge: ~Copyable {
     }
     let isFirst = nextRule == 0
     let outcome = rules.append(
-      topic: session.bytes(message.topic), payload: session.bytes(message.payload),
+      address: session.bytes(message.topic), payload: session.bytes(message.payload),
       packetID: message.packetID, isRetained: message.isRetained, from: nextRule, to: &batch.text)
     if case .rule(let rule) = outcome {
       batch.notifications += 1

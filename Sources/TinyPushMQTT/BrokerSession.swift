@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushRules
 
 /// A session with a broker of MQTT 5 or 3.1.1, as one subscriber with acknowledgements of its own
 /// timing.

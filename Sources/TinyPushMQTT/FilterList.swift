@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushRules
 
 /// A list of topic filters.
 public struct FilterList: ~Copyable {

@@ -11,6 +11,8 @@ import TinyPush
 /// /grafana/NAME          alerts of Grafana; without a name: for `default`
 /// /alertmanager/NAME     alerts of Alertmanager, which are read in the same way
 /// ```
+///
+/// The rules of the service may be for any other path, and for these, too.
 public enum Route: Equatable, Sendable {
   case root
   case health
@@ -51,6 +53,16 @@ public enum Route: Equatable, Sendable {
     } else {
       self = .list(1..<slash)
     }
+  }
+
+  /// Appends the path of a target, without its escapes and without a slash at its end, for rules.
+  ///
+  /// - Returns: whether there is one, and each percent sign begins an escape.
+  public static func appendPath(of target: Span<UInt8>, to path: inout Text) -> Bool {
+    var end = pathEnd(of: target)
+    while end > 1, target[end - 1] == .slash { end -= 1 }
+    guard end > 0 else { return false }
+    return FormReader.decode(target.extracting(0..<end), isPath: true, to: &path) && !path.isCut
   }
 
   /// Returns the query of a target, without the question mark; empty: none.

@@ -70,7 +70,8 @@ public enum Webhook {
     draft.append(to: &lines)
   }
 
-  static func check(_ text: Span<UInt8>) throws(Problem) {
+  /// Checks that a text is one JSON value.
+  public static func check(_ text: Span<UInt8>) throws(Problem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       try scanner.begin(text)

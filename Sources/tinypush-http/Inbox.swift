@@ -3,6 +3,7 @@ import CMicroHTTP
 import CommandArguments
 import TinyPush
 import TinyPushAgent
+import TinyPushRules
 import TinyPushWebhooks
 
 /// Makes notification files of requests.
@@ -16,6 +17,10 @@ struct Inbox: ~Copyable {
   private let spool: CString
   private let recipients: CString
   private let rules: Rules
+  /// What becomes of requests to the paths of rules.
+  private var pathRules: MessageRules
+  /// The path of a request, for the rules.
+  private var path = Text(capacity: RuleRequest.pathBytesMax)
   private let tokens: BearerTokens
   /// The machine's host name; empty: unknown.
   private var machine = Text(capacity: 256)
@@ -56,6 +61,7 @@ struct Inbox: ~Copyable {
     recipients = CString(config.recipients.span)
     rules = config.courier.rules
     tokens = settings.tokens
+    pathRules = settings.rules
     machine.appendHostName()
   }
 
@@ -87,18 +93,21 @@ struct Inbox: ~Copyable {
         request, 403, "host",
         "the header Host names another machine: use this machine's address, or set token-file")
     }
-    guard isAuthorized(request, route) else {
+    let isOfRule = readPath(of: request)
+    guard isAuthorized(request, mayBeInQuery: isOfRule || route == .gotify) else {
       refuse(request, 401, "unauthorized", "send Authorization: Bearer TOKEN")
       return request.addHeader("WWW-Authenticate", ("Bearer" as StaticString).cString)
     }
     // ntfy takes a text with PUT as well, and Apprise sends one so.
     let isPosting =
-      request.method.equals("POST") || route != .root && request.method.equals("PUT")
+      request.method.equals("POST")
+      || (route != .root || isOfRule) && request.method.equals("PUT")
     switch route {
+    case _ where isOfRule: if !isPosting { return refuseMethod(request, "POST, PUT") }
     case .unknown:
       return refuse(
         request, 404, "not-found",
-        "no such path: use /, /NAME of a recipients file, /message, /grafana/NAME or /alertmanager/NAME"
+        "no such path: use /, /NAME of a recipients file, /message, /grafana/NAME, /alertmanager/NAME or the path of a rule"
       )
     case .health: return refuseMethod(request, "GET, HEAD")
     case .root: if !isPosting { return refuseMethod(request, "GET, HEAD, POST") }
@@ -123,6 +132,9 @@ struct Inbox: ~Copyable {
       return refuseSize(request)
     }
     switch (BodyKind(request), route) {
+    case (.parts, _) where isOfRule:
+      refuse(request, 415, "media-type", "the rule of this path takes JSON or a text, and no form")
+    case _ where isOfRule: break
     case (.other, _):
       refuse(request, 415, "media-type", "send application/json, text/plain or a form")
     case (.text, .webhook), (.form, .webhook), (.parts, .webhook):
@@ -152,13 +164,21 @@ struct Inbox: ~Copyable {
     return RequestOrigin.isOfMachine(host: host, machine: machine.bytes)
   }
 
-  private func isAuthorized(_ request: Request, _ route: Route) -> Bool {
+  /// - Parameter mayBeInQuery: whether the client may be unable to send the header.
+  private func isAuthorized(_ request: Request, mayBeInQuery: Bool) -> Bool {
     guard !tokens.isEmpty else { return true }
     if let header = request.header("Authorization"), tokens.matches(header) { return true }
-    guard route == .gotify else { return false }
+    guard mayBeInQuery else { return false }
     if let key = request.header("X-Gotify-Key"), tokens.matches(token: key) { return true }
     let target = request.target
     return tokens.matches(token: target.extracting(Route.value(of: "token", in: target)))
+  }
+
+  /// Sets ``path``; returns whether a rule is for it.
+  private mutating func readPath(of request: Request) -> Bool {
+    path.clear()
+    return Route.appendPath(of: request.target, to: &path)
+      && pathRules.first(for: path.unsafeBytes) != nil
   }
 
   private mutating func describe(_ request: Request) {
@@ -173,7 +193,8 @@ struct Inbox: ~Copyable {
   /// Answers a complete request.
   mutating func complete(_ request: Request) {
     lastRequest = Clock.now()
-    if BodyKind(request) == .parts { request.readForm() }
+    let isOfRule = readPath(of: request)
+    if BodyKind(request) == .parts, !isOfRule { request.readForm() }
     switch request.bodyCount {
     case Int(CMICROHTTP_TOO_LARGE): return refuseSize(request)
     case Int(CMICROHTTP_MALFORMED):
@@ -185,6 +206,7 @@ struct Inbox: ~Copyable {
         request, 503, "busy", "too many large requests at a time: send it again", retryAfter: "5")
     default: break
     }
+    if isOfRule { return takeByRules(request) }
     let target = request.target
     var options = MessageOptions()
     var list = Text(capacity: 256)
@@ -329,6 +351,41 @@ struct Inbox: ~Copyable {
       return
     }
     takeLines(request)
+  }
+
+  /// Makes the notifications of a request by the rules of its path.
+  private mutating func takeByRules(_ request: Request) {
+    let body = request.body
+    if let mistake = RuleRequest.mistake(in: body, isJSON: BodyKind(request) == .json) {
+      return report(mistake, in: body, 400, request)
+    }
+    lines.clear()
+    var next: Int? = 0
+    while let first = next {
+      next = nil
+      switch pathRules.append(
+        address: path.unsafeBytes, payload: body, packetID: nil, from: first, to: &lines)
+      {
+      case .rule(let rule): if pathRules.goesOn(rule) { next = rule + 1 }
+      case .tooLarge:
+        let limit = NotificationReader.objectBytesMax
+        return report(Finding(.objectTooLarge, at: 0, limit: limit), 413, request)
+      case .notification, .ignored, .retained, .unchanged, .heard: break
+      }
+    }
+    guard lines.count == 0 else { return takeLines(request) }
+    // Programs try again what is not answered with success, or give up.
+    answer.clear()
+    answer.beginObject()
+    answer.member("notifications", number: 0)
+    answer.member("message", word: "the conditions of no rule hold")
+    answer.endLine()
+    request.answer(200, Self.json, answer)
+    var text = Text()
+    text.append("ignored a request: the conditions of no rule hold: [")
+    text.append(printable: pathRules.filter(pathRules.first(for: path.unsafeBytes) ?? 0))
+    text.append("]")
+    log.write(.info, text, about: .messages)
   }
 
   /// Checks the composed lines, and writes them into the spool.

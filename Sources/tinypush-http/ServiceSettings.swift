@@ -1,9 +1,13 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
+import TinyPushRules
 import TinyPushWebhooks
 
-/// The settings of the program, from `/etc/tinypush/http.conf`.
+/// The settings of the program and the rules, from `/etc/tinypush/http.conf`.
+///
+/// Settings come first; a section `[/PATH]` begins a rule.
 struct ServiceSettings: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/http.conf"
   /// The settings, which tinypush-http(1) explains.
@@ -25,44 +29,46 @@ struct ServiceSettings: ~Copyable {
   private var tokenFile = CString("")
   /// How long a service that systemd has started goes on without requests.
   var idle = Duration.seconds(0)
+  /// What becomes of requests to other paths.
+  var rules = MessageRules(of: .paths)
 
   init() { Self.table.setDefaults(of: &self) }
 
-  /// Reads the file.
+  /// Reads the file, and adds each mistake.
   ///
-  /// - Parameters:
-  ///   - path: the file; nil: ``defaultFile``, which may be absent.
-  ///   - message: on failure, the mistake, its place and what to do.
+  /// - Parameter path: the file; nil: ``defaultFile``, which may be absent.
   mutating func read(
-    _ path: UnsafePointer<CChar>?, message: inout Text
+    _ path: UnsafePointer<CChar>?, _ mistakes: inout Mistakes
   ) throws(ExitStatus) {
     let name = path ?? Self.defaultFile.cString
+    var reading = RuleReading()
+    var problem = Text(capacity: 1024)
     var tokenLine: Int32 = 0
     do throws(InputFile.Problem) {
       try ConfigFile.forEachLine(of: name) { line, number, text in
-        var problem = Text(capacity: 512)
-        if case .setting(let name, let value) = line {
-          if text.extracting(name).equals("token-file") { tokenLine = number }
-          guard Self.table.set(name: name, value: value, of: text, in: &self, &problem) == nil
-          else { return }
-        } else {
-          ConfigFile.describe(line, expected: "KEY = VALUE", in: &problem)
+        let isOfService = reading.take(line, number, text, into: &rules) {
+          Self.table.index(of: $0) != nil
         }
-        guard message.count == 0 else { return }
-        message.append(cString: name)
-        message.append(":", number, ": ")
-        message.append(problem)
+        guard isOfService, case .setting(let name, let value) = line else { return }
+        if text.extracting(name).equals("token-file") { tokenLine = number }
+        guard Self.table.set(name: name, value: value, of: text, in: &self, &problem) == nil
+        else { return }
+        reading.mistakes.add(problem, line: number)
+        problem.clear()
       }
     } catch {
       if path == nil, error.isMissing { return }
-      message.append(error.text(name))
+      error.describe(in: &problem)
+      mistakes.add(problem, line: 0)
       throw ConfigFile.status(of: error)
     }
-    guard message.count == 0 else { throw .config }
-    message.append(cString: name)
-    message.append(":", tokenLine, ": ")
-    guard readTokens(&message) else { throw .config }
-    message.clear()
+    reading.finishRule(of: &rules)
+    swap(&mistakes, &reading.mistakes)
+    guard mistakes.count == 0 else { throw .config }
+    guard readTokens(&problem) else {
+      mistakes.add(problem, line: tokenLine)
+      throw .config
+    }
   }
 
   /// Reads the bearer tokens from their file, if one is set.

@@ -3,6 +3,7 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// The broker and the rules, from `/etc/tinypush/mqtt.conf`.
 ///
@@ -95,7 +96,7 @@ struct BridgeConfig: ~Copyable {
   private var passwordFile = CString("")
   var session = BrokerSession.Settings()
   var subscriptions = FilterList()
-  var rules = TopicRules()
+  var rules = MessageRules(of: .topics)
   /// A hash of the settings that a connection depends on.
   private(set) var connectionHash: UInt64 = 0
   /// The file of the rules; empty if it cannot be read again.
@@ -164,10 +165,17 @@ struct BridgeConfig: ~Copyable {
   ) throws(ExitStatus) {
     config.file = ConfigFile.readableAgain(path)
     config.tls.directory = ConfigFile.directory(of: path)
-    var reading = Reading()
+    var reading = RuleReading()
+    var problem = Text(capacity: 1024)
     do throws(InputFile.Problem) {
       try ConfigFile.forEachLine(of: path) { line, number, text in
-        reading.take(line, number, text, into: &config)
+        let isOfBroker = reading.take(line, number, text, into: &config.rules) {
+          table.index(of: $0) != nil
+        }
+        guard isOfBroker, case .setting(let name, let value) = line else { return }
+        if config.set(name: name, value: value, of: text, &problem) { return }
+        reading.mistakes.add(problem, line: number)
+        problem.clear()
       }
     } catch {
       var text = Text(capacity: 1024)
@@ -176,7 +184,7 @@ struct BridgeConfig: ~Copyable {
       mistakes.add(text, line: 0)
       throw ConfigFile.status(of: error)
     }
-    reading.finishRule(of: &config)
+    reading.finishRule(of: &config.rules)
     swap(&mistakes, &reading.mistakes)
     if mistakes.count == 0 { config.complete(&mistakes) }
     guard mistakes.count == 0 else { throw .config }
@@ -215,7 +223,7 @@ struct BridgeConfig: ~Copyable {
 
   /// Sets what a line in front of the rules says; on a mistake returns false and fills in the
   /// message.
-  fileprivate mutating func set(
+  private mutating func set(
     name: Range<Int>, value: Range<Int>, of text: Span<UInt8>, _ message: inout Text
   ) -> Bool {
     guard Self.table.set(name: name, value: value, of: text, in: &self, &message) != nil else {
@@ -235,181 +243,6 @@ struct BridgeConfig: ~Copyable {
     guard value.count > 0, value.count <= 255 else { throw .value("a text of 1 to 255 bytes") }
     text.clear()
     text.append(bytes: value)
-  }
-}
-
-/// The state of reading the file: the rule of the last section, and the mistakes.
-private struct Reading: ~Copyable {
-  private enum Section {
-    /// In front of all rules.
-    case settings
-    /// A rule without a key so far.
-    case empty
-    case rule
-    /// A rule that has a mistake.
-    case wrongRule
-    /// A section that is no rule, since its topic filter is wrong.
-    case noRule
-  }
-
-  private var section = Section.settings
-  private var message = Text(capacity: 1024)
-  var mistakes = Mistakes()
-
-  init() {}
-
-  /// Takes one line of the file.
-  mutating func take(
-    _ line: ConfigLines.Line, _ number: Int32, _ text: Span<UInt8>, into config: inout BridgeConfig
-  ) {
-    var isRight = false
-    switch line {
-    case .section(let filter):
-      finishRule(of: &config)
-      return begin(text.extracting(filter), number, &config)
-    case .setting(let name, let value):
-      switch section {
-      case .settings: isRight = config.set(name: name, value: value, of: text, &message)
-      case .noRule: return
-      default:
-        isRight = set(name, value, of: text, &config)
-        if section == .empty { section = .rule }
-      }
-    default: ConfigFile.describe(line, expected: "KEY = VALUE or [TOPIC-FILTER]", in: &message)
-    }
-    guard !isRight else { return }
-    if case .unknown(let place) = line, text[place.lowerBound] == UInt8(ascii: "[") {
-      finishRule(of: &config)
-      section = .noRule
-    } else if section == .empty || section == .rule {
-      section = .wrongRule
-    }
-    addMistake(line: number)
-  }
-
-  private mutating func addMistake(line: Int32) {
-    mistakes.add(message, line: line)
-    message.clear()
-  }
-
-  private mutating func begin(
-    _ filter: Span<UInt8>, _ number: Int32, _ config: inout BridgeConfig
-  ) {
-    do throws(RuleProblem) {
-      try config.rules.begin(filter, line: number)
-      section = .empty
-    } catch {
-      explain(error, filter)
-      addMistake(line: number)
-      section = .noRule
-    }
-  }
-
-  /// Sets what a line says in the rule; on a mistake returns false and fills in the message.
-  private mutating func set(
-    _ name: Range<Int>, _ value: Range<Int>, of text: Span<UInt8>, _ config: inout BridgeConfig
-  ) -> Bool {
-    let word = text.extracting(name)
-    if let key = RuleKey(word) {
-      let value = key.isText ? value : ConfigLines.withoutComment(value, in: text)
-      return set(key, text.extracting(value), &config)
-    }
-    if BridgeConfig.table.index(of: word) != nil {
-      message.append(printable: word)
-      message.append(" belongs before the first [TOPIC-FILTER]")
-      return false
-    }
-    message.append("unknown key ", printable: word)
-    if let nearest = RuleKey.nearest(to: word) {
-      message.append("; did you mean ", bytes: nearest.name, "?")
-    }
-    return false
-  }
-
-  /// Sets a key of the rule.
-  ///
-  /// A number of seconds is spelled out.
-  private mutating func set(
-    _ key: RuleKey, _ value: Span<UInt8>, _ config: inout BridgeConfig
-  ) -> Bool {
-    var spelled = Text(capacity: 32)
-    do throws(Config.Problem) {
-      switch key {
-      case .ttl, .againAfter:
-        spelled.append(try Config.lifetime(value).milliseconds / 1000)
-      case .priority:
-        _ = try Config.choice(value, "10|5|1")
-        spelled.append(bytes: value)
-      case .urgent:
-        spelled.append(
-          try Config.choice(value, "true|false") == 0 ? "true" : "false")
-      case .silentFor:
-        spelled.append(
-          try Config.duration(value, min: 1000, max: 31_536_000_000).milliseconds / 1000)
-      case .retained, .goOn, .onChange:
-        _ = try Config.choice(value, "yes|no")
-        spelled.append(bytes: value)
-      case .level:
-        _ = try Config.choice(value, "passive|active|time-sensitive|critical")
-        spelled.append(bytes: value)
-      default: break
-      }
-    } catch {
-      error.describe(key.name, in: &message)
-      return false
-    }
-    do throws(RuleProblem) {
-      if spelled.count > 0 {
-        try config.rules.set(key, to: spelled.bytes)
-      } else {
-        try config.rules.set(key, to: Config.unquoted(value))
-      }
-      return true
-    } catch {
-      explain(error, key.name)
-      return false
-    }
-  }
-
-  /// Checks that the last rule is whole, unless it has a mistake already.
-  mutating func finishRule(of config: inout BridgeConfig) {
-    guard section == .rule || section == .empty else { return }
-    let last = config.rules.count - 1
-    do throws(RuleProblem) {
-      try config.rules.finish()
-      return
-    } catch {
-      message.append("[", printable: config.rules.filter(last), "]")
-      if section == .empty {
-        message.append(" has no keys: remove it, or add alert = TEXT")
-      } else {
-        explain(error, ("" as StaticString).span)
-      }
-    }
-    addMistake(line: config.rules.line(of: last))
-  }
-
-  private mutating func explain(_ problem: RuleProblem, _ word: Span<UInt8>) {
-    message.append(printable: word)
-    switch problem {
-    case .filter:
-      message.append(" is not a topic filter: + and # stand for whole levels, and # comes last")
-    case .twice: message.append(" is given twice in this rule: remove one")
-    case .braces: message.append(": a brace has no partner; write {{ or }} for a brace")
-    case .expression:
-      message.append(": unknown expression in braces; use topic, topic.2, payload or payload.NAME")
-    case .condition:
-      message.append(
-        " takes EXPRESSION = VALUE (or !=, <, <=, >, >=, contains), such as payload.state = on, and or between several; put a value with one of = < > in quotes, and what would follow and in a line of its own"
-      )
-    case .data: message.append(" takes KEY = TEXT")
-    case .silence:
-      message.append(
-        ": a rule with silent-for rings when no message comes: it has no payload, and no retained, continue or on-change; use {topic} or {topic.2}"
-      )
-    case .empty: message.append(" shows nothing: add alert = TEXT")
-    case .tooMany: message.append(": too many rules")
-    }
   }
 }
 

@@ -3,6 +3,7 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// The bridge's loop: its socket, its files, its signals and its log.
 struct BridgeLoop: ~Copyable {

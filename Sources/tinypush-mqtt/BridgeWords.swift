@@ -2,6 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// What the bridge logs.
 extension BridgeLoop {

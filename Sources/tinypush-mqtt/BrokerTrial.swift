@@ -1,6 +1,7 @@
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// Asks the broker whether it takes the login and the subscriptions.
 struct BrokerTrial: ~Copyable {

@@ -3,6 +3,7 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// `tinypush-mqtt check`: checks the rules, and tries them on messages.
 enum CheckCommand {
@@ -126,19 +127,11 @@ enum CheckCommand {
     isJSON: Bool
   ) {
     var message = Text(capacity: 1024)
-    // Rules may be tried on another machine, which has no recipients files.
-    let directory = CString(recipients)
-    let hasDirectory = access(directory.pointer, F_OK) == 0
+    RuleTrial.forEachMissingList(of: config.rules, in: recipients) { line, message in
+      print(message, path, line: line, "warning", isJSON: isJSON)
+    }
     for rule in 0..<config.rules.count {
       let line = config.rules.line(of: rule)
-      config.rules.forEachFixedRecipient(of: rule) { name in
-        guard hasDirectory, !RecipientsFile.mayExist(name, in: recipients) else { return }
-        message.clear()
-        message.append("there is no recipients file ")
-        message.append(printable: name)
-        message.append(" in ", printable: recipients)
-        print(message, path, line: line, "warning", isJSON: isJSON)
-      }
       guard !config.subscriptions.mayReceive(config.rules.filter(rule)) else { continue }
       message.clear()
       message.append("no message comes for this rule: add subscribe = ")

@@ -1,28 +1,25 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// Tries rules on the messages of a file, and prints what they make of each.
 struct DryRun: ~Copyable {
-  private static let findingsMax = 100
-
   private var config: BridgeConfig
-  private let rules: UnsafePointer<CChar>
-  private let agent: Rules
+  private var trial: RuleTrial
   private let path: UnsafePointer<CChar>
   private var lines: LineReader
   private let isJSON: Bool
   private var output = Text(capacity: 512 * 1024)
-  private var notification = Text(capacity: 512 * 1024)
-  private var findings = Findings(capacity: DryRun.findingsMax)
   private var sent = 0
   private var ignored = 0
   private var refused = 0
 
   /// What becomes of a line.
   private enum Outcome {
-    case message(TopicRules.Outcome)
+    case message(MessageRules.Outcome)
     case malformed(StaticString)
   }
 
@@ -35,8 +32,7 @@ struct DryRun: ~Copyable {
     _ path: UnsafePointer<CChar>, _ descriptor: Int32, isJSON: Bool
   ) {
     self.config = config
-    self.rules = rules
-    self.agent = agent
+    trial = RuleTrial(rules, agent)
     self.path = path
     lines = LineReader(descriptor)
     self.isJSON = isJSON
@@ -76,17 +72,12 @@ struct DryRun: ~Copyable {
     var next: Int?
     if case .message(.rule(let rule)) = outcome, config.rules.goesOn(rule) { next = rule + 1 }
     if case .message(.ignored) = outcome, first > 0 { return nil }
-    var isRefused = false
+    var isRefused = trial.isRefused
     switch outcome {
     case .message(.ignored), .message(.retained), .message(.unchanged), .message(.heard):
       ignored += 1
     case .malformed: isRefused = true
-    case .message(.tooLarge):
-      findings.add(Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax))
-      isRefused = true
-    case .message(.rule), .message(.notification):
-      check()
-      isRefused = findings.refusals > 0
+    case .message(.rule), .message(.notification), .message(.tooLarge):
       if !isRefused { sent += 1 }
     }
     if isRefused { refused += 1 }
@@ -101,8 +92,7 @@ struct DryRun: ~Copyable {
   private mutating func outcome(
     _ topic: Span<UInt8>, _ payload: Span<UInt8>, from first: Int
   ) -> Outcome {
-    notification.clear()
-    findings = Findings(capacity: Self.findingsMax)
+    trial.clear()
     if lines.isTooLong { return .malformed("the line is longer than a message may be") }
     if topic.count == 0 {
       return .malformed("expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
@@ -113,15 +103,9 @@ struct DryRun: ~Copyable {
     }
     // The broker numbers its messages. Any number gives an `id` of the same form.
     let packetID = UInt16(truncatingIfNeeded: lines.line % 65_535 + 1)
-    let made = config.rules.append(
-      topic: topic, payload: payload, packetID: packetID, from: first, to: &notification)
-    return .message(made)
-  }
-
-  /// Lets the agent's check look at the notification.
-  private mutating func check() {
-    var reader = NotificationReader()
-    _ = reader.next(in: notification.unsafeBytes, isWhole: true, agent, &findings)
+    return .message(
+      trial.make(
+        &config.rules, address: topic, payload: payload, packetID: packetID, from: first))
   }
 
   // MARK: - Output
@@ -133,25 +117,9 @@ struct DryRun: ~Copyable {
     output.append(":", lines.line, ": ")
     output.append(printable: topic)
     switch outcome {
-    case .message(.rule(let rule)):
-      output.append(": rule ")
-      appendPlace(of: rule)
-    case .message(.notification): output.append(": no rule; the payload is a notification")
-    case .message(.tooLarge): output.append(": refused")
-    case .message(.unchanged):
-      output.append(": ignored: the notification is the same as the one before")
-    case .message(.heard):
-      output.append(": heard: a rule with silent-for rings when no more messages come")
-    case .message(.ignored), .message(.retained):
-      output.append(": ignored: ")
-      if payload.count == 0 {
-        output.append("it is empty, which clears a retained message")
-      } else if let rule = config.rules.first(for: topic) {
-        output.append("the conditions of this rule do not hold: ")
-        appendPlace(of: rule)
-      } else {
-        output.append("no rule matches the topic")
-      }
+    case .message(let made):
+      output.append(":")
+      trial.append(made, of: config.rules, address: topic, payload: payload, to: &output)
     case .malformed(let problem):
       output.append("\n  error: ", problem, "\n")
       return
@@ -160,34 +128,10 @@ struct DryRun: ~Copyable {
     if !config.subscriptions.mayReceive(topic) {
       output.append("  warning: no subscription matches this topic: the message would not come\n")
     }
-    if notification.count > 0 {
-      output.append("  ")
-      let end = lineEnd
-      output.append(printable: notification.unsafeBytes.extracting(0..<end))
-      output.append("\n")
-    }
-    for index in 0..<findings.count {
-      output.append("  ", findings[index].isWarning ? "warning: " : "error: ")
-      findings[index].describe(in: &output)
-      output.append("\n")
-    }
-  }
-
-  private mutating func appendPlace(of rule: Int) {
-    output.append(printable: CString.span(rules))
-    output.append(":", config.rules.line(of: rule), " [")
-    output.append(printable: config.rules.filter(rule))
-    output.append("]")
-  }
-
-  /// Where the notification ends, without a line end.
-  private var lineEnd: Int {
-    let count = notification.count
-    return count > 0 && notification.bytes[count - 1] == .lineFeed ? count - 1 : count
+    trial.appendNotification(to: &output)
   }
 
   private mutating func printJSON(_ topic: Span<UInt8>, _ outcome: Outcome, _ isRefused: Bool) {
-    let end = lineEnd
     output.beginObject()
     output.member("file", string: CString.span(path))
     output.member("line", number: lines.line)
@@ -199,10 +143,10 @@ struct DryRun: ~Copyable {
       output.member("state", word: isRefused ? "refused" : "sent")
       output.member("rule", string: config.rules.filter(rule))
       output.member("rule_line", number: config.rules.line(of: rule))
-      output.member("notification", compacting: notification.unsafeBytes.extracting(0..<end))
+      output.member("notification", compacting: trial.json())
     case .message(.notification):
       output.member("state", word: isRefused ? "refused" : "sent")
-      output.member("notification", compacting: notification.unsafeBytes.extracting(0..<end))
+      output.member("notification", compacting: trial.json())
     case .malformed, .message(.tooLarge): output.member("state", word: "refused")
     }
     output.key("findings")
@@ -215,12 +159,12 @@ struct DryRun: ~Copyable {
         "warning", "not-subscribed",
         ("no subscription matches this topic: the message would not come" as StaticString).span)
     }
-    for index in 0..<findings.count {
+    for index in 0..<trial.findings.count {
       var code = Text(capacity: 64)
-      findings[index].appendCode(to: &code)
+      trial.findings[index].appendCode(to: &code)
       text.clear()
-      findings[index].describe(in: &text)
-      appendFinding(findings[index].isWarning ? "warning" : "error", code.bytes, text.bytes)
+      trial.findings[index].describe(in: &text)
+      appendFinding(trial.findings[index].isWarning ? "warning" : "error", code.bytes, text.bytes)
     }
     output.endArray()
     output.endLine()

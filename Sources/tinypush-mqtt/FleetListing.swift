@@ -2,6 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
+import TinyPushRules
 
 /// Asks the broker for the states of all boxes, and prints them.
 struct FleetListing: ~Copyable {

@@ -57,6 +57,8 @@ enum SendCommand {
         --wait[=TIME]         wait for the outcome, for 60s if no time is given
         --no-sync             do not wait for the disk
         --quiet               do not print the name
+        --json                print a line of JSON instead: name, notifications,
+                              and with --wait outcome and recipients
         --dry-run             print the notification, and queue nothing
       \t\
 
@@ -77,7 +79,7 @@ enum SendCommand {
       image, group, copy, payload, noTrim, trim
     case priority, pushType, topic, id, ttl, expiration, notBefore, collapseID, registered
     case againAfter, urgent
-    case wait, noSync, quiet, dryRun
+    case wait, noSync, quiet, json, dryRun
 
     var isRepeatable: Bool { rawValue <= Flag.data.rawValue }
     /// Whether the option belongs to the notification, not to the way it is queued.
@@ -86,13 +88,14 @@ enum SendCommand {
 
   /// The names of the options, in the order of ``Flag``.
   static var options: StaticString {
-    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available url= icon= image= group= copy= payload= no-trim trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
+    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available url= icon= image= group= copy= payload= no-trim trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet json dry-run"
   }
 
   /// The options about queueing, as opposed to those about the notification's content.
   private struct QueueOptions {
     var isSynced = true
     var isQuiet = false
+    var isJSON = false
     var isDryRun = false
     var waitSeconds: UInt64?
     /// Whether `--wait` was given without a time.
@@ -125,6 +128,9 @@ enum SendCommand {
       given |= 1 << UInt64(option)
       if flag.isContent { content = flag }
       try take(flag, &composition, &queueing, arguments)
+    }
+    guard !queueing.isQuiet || !queueing.isJSON else {
+      throw arguments.fail(.usage, "give either --quiet or --json")
     }
     try SendMistakes.refuse(
       hasTitle: composition.draft.has(.title), isWaitBare: queueing.isWaitBare, arguments)
@@ -204,6 +210,7 @@ enum SendCommand {
       composition.draft.set(part!, to: UInt64(clamping: date))
     case .noSync: queueing.isSynced = false
     case .quiet: queueing.isQuiet = true
+    case .json: queueing.isJSON = true
     case .dryRun: queueing.isDryRun = true
     }
   }
@@ -256,8 +263,9 @@ enum SendCommand {
       throw arguments.fail(
         .usage, "--dry-run is for a text: check notifications with tinypush check -")
     }
-    let name = try queueStream(&source, config, queueing, arguments)
-    return finish(name, config, queueing, arguments)
+    var count: UInt64 = 0
+    let name = try queueStream(&source, &count, config, queueing, arguments)
+    return finish(name, count, config, queueing, arguments)
   }
 
   @inline(never)
@@ -271,16 +279,23 @@ enum SendCommand {
       return .ok
     }
     let name = try queue(notification, config, queueing, arguments)
-    return finish(name, config, queueing, arguments)
+    return finish(name, 1, config, queueing, arguments)
   }
 
   /// Prints the name of the queued file, and waits for its outcome if that is wanted.
+  ///
+  /// - Parameter count: the number of notifications in the file.
   @inline(never)
   private static func finish(
-    _ name: borrowing CString, _ config: borrowing Config, _ queueing: QueueOptions,
-    _ arguments: borrowing Arguments
+    _ name: borrowing CString, _ count: UInt64, _ config: borrowing Config,
+    _ queueing: QueueOptions, _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    if !queueing.isQuiet {
+    if queueing.isJSON, queueing.waitSeconds == nil {
+      var text = Text(capacity: 1024)
+      Waiting.begin(name.span, count, in: &text)
+      text.endLine()
+      text.write(to: STDOUT_FILENO)
+    } else if !queueing.isQuiet, !queueing.isJSON {
       var text = Text(capacity: 300)
       text.append(bytes: name.span)
       text.append("\n")
@@ -288,7 +303,8 @@ enum SendCommand {
     }
     guard let seconds = queueing.waitSeconds else { return .ok }
     return Waiting.run(
-      name.span, config, seconds: seconds, isStream: queueing.isStream, arguments)
+      name.span, count, config, seconds: seconds, isStream: queueing.isStream,
+      isJSON: queueing.isJSON, arguments)
   }
 
   @inline(never)
@@ -324,10 +340,12 @@ enum SendCommand {
   }
 
   /// Queues the notifications on standard input, unless one of them would be refused.
+  ///
+  /// - Parameter count: receives the number of notifications.
   @inline(never)
   private static func queueStream(
-    _ source: inout SourceText, _ config: borrowing Config, _ queueing: QueueOptions,
-    _ arguments: borrowing Arguments
+    _ source: inout SourceText, _ count: inout UInt64, _ config: borrowing Config,
+    _ queueing: QueueOptions, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
     var stream = NotificationStream()
@@ -337,6 +355,7 @@ enum SendCommand {
       try stream.copy(&source, to: box, config.courier.rules, &warnings, arguments)
       warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
+        count = stream.notifications
         return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
       }
     } catch {

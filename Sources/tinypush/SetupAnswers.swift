@@ -8,25 +8,51 @@ import TinyPushAgent
 struct SetupAnswers: ~Copyable {
   /// A question, in the order in which they are asked.
   enum Question: Int {
-    case app, signingKey, keyID, teamID, topic, environment, token, name
+    case app, gateway, feedback, ca, certificate, key
+    case signingKey, keyID, teamID, topic, environment, token, name
 
     static var names: WordList {
-      "app signing-key key-id team-id topic environment token name"
+      """
+      app gateway feedback ca certificate key signing-key key-id team-id topic environment token name
+      """
     }
-    static var count: Int { 8 }
-    /// The questions whose answers are settings.
-    static var settings: [Question] { [.app, .signingKey, .keyID, .teamID, .topic, .environment] }
+    static var count: Int { 13 }
+    /// The questions whose answers are settings, apart from the files.
+    static var settings: [Question] {
+      [.gateway, .feedback, .keyID, .teamID, .topic, .environment]
+    }
+    /// The questions for the path of a file, which is kept.
+    static var files: [Question] { [.ca, .certificate, .key, .signingKey] }
+
+    var isOfFile: Bool {
+      switch self {
+      case .ca, .certificate, .key, .signingKey: true
+      default: false
+      }
+    }
 
     /// The key in a file of answers.
     var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[rawValue] } }
 
     /// The words before the answer on a terminal.
-    func words(isOfBark: Bool) -> StaticString {
+    func words(_ app: App) -> StaticString {
       switch self {
       case .app:
-        "Which app shows the alerts? bark: Bark, a free app from the App Store; own: an app of yours."
+        """
+        What shows the alerts?
+          bark: Bark, a free app from the App Store
+          own: an app of yours
+          gateway: an app of yours, behind a gateway of Apple's older binary protocol
+          sandbox: no phone, but a stand-in on this machine, to try TinyPush
+        """
+      case .gateway: "The address of the gateway, HOST:PORT."
+      case .feedback: "The address of its feedback service, HOST:PORT, if there is one."
+      case .ca:
+        "The path of the authorities of the gateway's certificate, in PEM, if they are not in the list of this system."
+      case .certificate: "The path of your push certificate and its chain, in PEM."
+      case .key: "The path of the key of the certificate, if the key is in a file of its own."
       case .signingKey:
-        isOfBark
+        app == .bark
           ? "The path of the signing key that the authors of Bark publish: see https://bark.day.app, the page about the certificate."
           : "The path of your signing key AuthKey_....p8, from Apple's developer account."
       case .keyID: "The ID of the key, 10 characters."
@@ -35,7 +61,7 @@ struct SetupAnswers: ~Copyable {
       case .environment:
         "production, or development if Xcode has installed the app on the phone."
       case .token:
-        isOfBark
+        app == .bark
           ? "The device token of the phone: the settings of Bark show it."
           : "The device token of the phone, as your app prints it."
       case .name: "The name of the recipients file for this phone."
@@ -43,11 +69,20 @@ struct SetupAnswers: ~Copyable {
     }
   }
 
-  private var values = Text(capacity: 16_384)
-  private var places: InlineArray<8, Range<Int>> = .init(repeating: 0..<0)
+  /// What shows the alerts.
+  enum App: Int {
+    case bark, own, gateway, sandbox
+
+    static var names: WordList { "bark own gateway sandbox" }
+  }
+
+  private var values = Text(capacity: 65_536)
+  private var places: InlineArray<13, Range<Int>> = .init(repeating: 0..<0)
   /// The key that the configuration has at present, and whether that is the key of Bark.
   private var presentKey = 0..<0
   private var isPresentOfBark = false
+  /// Whether the configuration is for a gateway of the binary protocol at present.
+  private(set) var isPresentOfGateway = false
 
   /// Takes what a configuration file has at present.
   @inline(never)
@@ -58,26 +93,33 @@ struct SetupAnswers: ~Copyable {
     var hasApp = false
     var isOwn = false
     try? ConfigFile.forEachLine(of: path) { line, _, text in
-      guard case .setting(let name, let value) = line,
-        let number = Question.names.index(of: text.extracting(name)),
+      guard case .setting(let name, let value) = line else { return }
+      if text.extracting(name).equals("protocol") {
+        isPresentOfGateway = text.extracting(value).begins(with: ("binary" as StaticString).span)
+      }
+      guard let number = Question.names.index(of: text.extracting(name)),
         let question = Question(rawValue: number), question.rawValue < Question.token.rawValue
       else { return }
       if question == .app { hasApp = true }
       if question == .topic || question == .teamID { isOwn = true }
       let given = text.extracting(ConfigLines.withoutComment(value, in: text))
       // The path begins in the directory of the configuration.
-      let isRelative = question == .signingKey && given.count > 0 && given[0] != .slash
+      let isRelative = question.isOfFile && given.count > 0 && given[0] != .slash
       set(question, to: given, behind: isRelative ? directory.span : Span())
     }
-    if !hasApp { set(.app, to: ((isOwn ? "own" : "bark") as StaticString).span) }
     presentKey = places[Question.signingKey.rawValue]
-    isPresentOfBark = hasApp && isOfBark
+    isPresentOfBark = hasApp && app == .bark
+    if isPresentOfGateway {
+      set(.app, to: ("gateway" as StaticString).span)
+    } else if !hasApp {
+      set(.app, to: ((isOwn ? "own" : "bark") as StaticString).span)
+    }
   }
 
   /// Forgets the present key if it is that of another app.
   private mutating func forgetPresentKey() {
     let place = Question.signingKey.rawValue
-    if places[place] == presentKey, isOfBark != isPresentOfBark { places[place] = 0..<0 }
+    if places[place] == presentKey, (app == .bark) != isPresentOfBark { places[place] = 0..<0 }
   }
 
   deinit {}
@@ -96,14 +138,18 @@ struct SetupAnswers: ~Copyable {
     places[question.rawValue] = start..<values.count
   }
 
-  private var isOfBark: Bool { self[.app].equals("bark") }
+  /// What shows the alerts, once the answer is right.
+  var app: App { App.names.index(of: self[.app]).flatMap { App(rawValue: $0) } ?? .bark }
 
   /// Whether the answers before make a question necessary.
   func isWanted(_ question: Question) -> Bool {
     switch question {
-    case .app, .signingKey, .token, .name: true
-    case .keyID: !isOfBark && Config.keyID(inName: self[.signingKey]) == nil
-    case .teamID, .topic, .environment: !isOfBark
+    case .app: true
+    case .token, .name: app != .sandbox
+    case .gateway, .feedback, .ca, .certificate, .key: app == .gateway
+    case .signingKey: app == .bark || app == .own
+    case .keyID: app == .own && Config.keyID(inName: self[.signingKey]) == nil
+    case .teamID, .topic, .environment: app == .own
     }
   }
 
@@ -195,7 +241,7 @@ struct SetupAnswers: ~Copyable {
       text.append(problem)
       text.append("\n")
     } else {
-      text.append("\n", question.words(isOfBark: isOfBark), "\n")
+      text.append("\n", question.words(app), "\n")
     }
     text.append(bytes: question.name)
     if self[question].count > 0 { text.append(" [", printable: self[question], "]") }
@@ -211,13 +257,24 @@ struct SetupAnswers: ~Copyable {
   @inline(never)
   private mutating func isRight(_ question: Question, _ problem: inout Text) -> Bool {
     switch question {
-    case .signingKey: return isKeyRight(&problem)
+    case .app:
+      let isRight = App.names.index(of: self[.app]) != nil
+      if !isRight { problem.append("app must be bark, own, gateway or sandbox") }
+      return isRight
+    case .ca, .key:
+      if self[question].count == 0 { return true }
+      fallthrough
+    case .certificate, .signingKey: return isFileRight(question, &problem)
+    case .feedback where self[.feedback].count == 0: return true
     case .token:
       // Without a token, the phones of the recipients file stay.
-      let isRight = self[.token].count == 0 || DeviceToken(printed: self[.token]) != nil
-      if !isRight {
+      guard self[.token].count > 0 else { return true }
+      guard let token = DeviceToken(printed: self[.token]) else {
         problem.append("token must be hexadecimal digits, usually 64, as the app shows them")
+        return false
       }
+      let isRight = app != .gateway || token.count == Rules.tokenBytesOfBinary
+      if !isRight { problem.append(RecipientsFile.Problem.tokenSizeOfBinary.text) }
       return isRight
     case .name:
       let isRight = RecipientsFile.isName(self[.name])
@@ -233,28 +290,52 @@ struct SetupAnswers: ~Copyable {
     }
   }
 
-  private func isKeyRight(_ problem: inout Text) -> Bool {
-    let given = self[.signingKey]
+  /// Whether there is a file at the path, and the file has what it should have.
+  private func isFileRight(_ question: Question, _ problem: inout Text) -> Bool {
+    let given = self[question]
     guard given.count > 0 else {
-      problem.append("signing-key must be the path of a file")
+      problem.append(bytes: question.name)
+      problem.append(" must be the path of a file")
       return false
     }
     // The path goes into the configuration.
     for index in given.indices where given[index] <= .space || given[index] == .delete {
-      problem.append("signing-key must be a path without spaces: rename the file")
+      problem.append(bytes: question.name)
+      problem.append(" must be a path without spaces: rename the file")
       return false
     }
     let path = CString(given)
-    let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
-    defer {
-      words.deallocate()
-      digest.deallocate()
+    if question == .key {
+      // The key may have a password, which the configuration has. The test at the end reads it.
+      guard access(path.pointer, R_OK) != 0 else { return true }
+      problem.append("The key ", printable: given)
+      problem.append(": ", cString: clinux_error_text(clinux_errno()))
+      return false
     }
-    let result = cmbed_signing_key_read(path.pointer, digest, words)
-    clinux_wipe_stack()
-    guard result != CMBED_OK else { return true }
+    let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { words.deallocate() }
+    guard Self.read(question, path.pointer, words) < 0 else { return true }
     problem.append(cString: words)
     return false
+  }
+
+  /// Reads a file; returns a negative number and why it is wrong, or another number.
+  private static func read(
+    _ question: Question, _ path: UnsafePointer<CChar>, _ words: UnsafeMutablePointer<CChar>
+  ) -> Int32 {
+    switch question {
+    case .ca: return cmbed_authorities_count(path, words)
+    case .certificate:
+      let certificate = UnsafeMutablePointer<cmbed_certificate>.allocate(capacity: 1)
+      defer { certificate.deallocate() }
+      return cmbed_certificate_read(certificate, path, nil, nil, words)
+    default:
+      let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
+      defer {
+        digest.deallocate()
+        clinux_wipe_stack()
+      }
+      return cmbed_signing_key_read(path, digest, words)
+    }
   }
 }

@@ -15,9 +15,11 @@ enum SetupCommand {
       command may run again: an empty answer keeps what is set.
 
         --answers FILE        take the answers from the lines KEY = VALUE of a file,
-                              and ask nothing: app (bark or own), signing-key, token,
-                              name (of the recipients file); and for an app of your
-                              own team-id, topic, key-id and environment
+                              and ask nothing: app (bark, own, gateway or sandbox),
+                              token, name (of the recipients file); for bark and
+                              own signing-key; for own team-id, topic, key-id and
+                              environment; for gateway gateway, feedback, ca,
+                              certificate and key
         --no-test             only write the settings
       \t\
 
@@ -41,9 +43,28 @@ enum SetupCommand {
     } else {
       try answers.ask(arguments)
     }
+    if answers.app == .sandbox { return explainSandbox() }
     try write(answers, arguments)
     guard isTested else { return .ok }
     return test(answers, arguments)
+  }
+
+  /// Says how to try TinyPush without a phone, for which nothing needs to be set.
+  private static func explainSandbox() -> ExitStatus {
+    var text = Text(capacity: 1024)
+    text.append(
+      """
+      Nothing is set: the sandbox has settings of its own. In three terminals, in the
+      same directory, run:
+        tinypush sandbox
+        tinypush run --config tinypush-sandbox/tinypush.conf
+        tinypush send "Tank low" --config tinypush-sandbox/tinypush.conf
+      The alert appears in the first. The sandbox is in the package tinypush-sandbox.
+      When you have a phone, run tinypush setup again.
+
+      """)
+    text.write(to: STDOUT_FILENO)
+    return .ok
   }
 
   // MARK: - Writing
@@ -53,35 +74,31 @@ enum SetupCommand {
     _ answers: borrowing SetupAnswers, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     let path = arguments.configPath
-    let isOfBark = answers[.app].equals("bark")
-    var wanted = Text(capacity: 4096)
+    let app = answers.app
+    var wanted = Text(capacity: 16_384)
+    if app == .gateway {
+      wanted.append("protocol = binary\n")
+    } else {
+      wanted.append("app = ", bytes: answers[.app], "\n")
+    }
     for question in SetupAnswers.Question.settings where answers.isWanted(question) {
-      guard question != .signingKey, answers[question].count > 0 else { continue }
+      guard answers[question].count > 0 else { continue }
       wanted.append(bytes: question.name)
       wanted.append(" = ", bytes: answers[question], "\n")
     }
     // Bark is in the App Store, and Xcode has not installed it.
     let environment = answers[.environment]
-    if isOfBark, environment.equals("development") || environment.equals("sandbox") {
+    if app == .bark, environment.equals("development") || environment.equals("sandbox") {
       wanted.append("environment = production\n")
     }
-    wanted.append("signing-key = ")
-    try keep(answers[.signingKey], beside: path, in: &wanted, arguments)
-    wanted.append("\n")
-    // Lines that contradict the answers become comments.
-    let outcome =
-      isOfBark
-      ? ConfigEditor.change(
-        path, wanted,
-        without:
-          "certificate key key-password protocol feedback settle confirm format feedback-timeout key-id team-id topic"
-      )
-      : ConfigEditor.change(
-        path, wanted,
-        without: answers.isWanted(.keyID)
-          ? "certificate key key-password protocol feedback settle confirm format feedback-timeout encryption-key encryption-mode"
-          : "certificate key key-password protocol feedback settle confirm format feedback-timeout encryption-key encryption-mode key-id"
-      )
+    for question in SetupAnswers.Question.files where answers.isWanted(question) {
+      guard answers[question].count > 0 else { continue }
+      wanted.append(bytes: question.name)
+      wanted.append(" = ")
+      try keep(answers[question], beside: path, in: &wanted, arguments)
+      wanted.append("\n")
+    }
+    let outcome = ConfigEditor.change(path, wanted, without: contradicting(answers))
     var text = Text(capacity: 1024)
     text.append(printable: CString.span(path))
     switch outcome {
@@ -95,8 +112,29 @@ enum SetupCommand {
     try addRecipient(answers, arguments)
   }
 
-  /// Copies the signing key to `credentials/` beside the configuration, where only root can read
-  /// it, and appends its path there.
+  /// The settings that contradict the answers, whose lines become comments.
+  private static func contradicting(_ answers: borrowing SetupAnswers) -> [WordList] {
+    let ofBinary: WordList =
+      "certificate key key-password protocol feedback settle confirm format feedback-timeout"
+    var lists: [WordList]
+    switch answers.app {
+    case .bark: lists = [ofBinary, "key-id team-id topic"]
+    case .own:
+      lists = [ofBinary, "encryption-key encryption-mode"]
+      if !answers.isWanted(.keyID) { lists.append("key-id") }
+    case .gateway, .sandbox:
+      return [
+        "app signing-key key-id team-id topic encryption-key encryption-mode",
+        "streams answer-timeout ping repeats",
+      ]
+    }
+    // Another gateway than Apple's may speak HTTP/2, but not this one.
+    if answers.isPresentOfGateway { lists.append("gateway ca") }
+    return lists
+  }
+
+  /// Copies a file to `credentials/` beside the configuration, where only root can read it, and
+  /// appends its path there.
   @inline(never)
   private static func keep(
     _ source: Span<UInt8>, beside config: UnsafePointer<CChar>, in wanted: inout Text,
@@ -134,7 +172,7 @@ enum SetupCommand {
     text.append(": ", cString: clinux_error_text(error))
     switch error {
     case EACCES, EPERM: text.append(": run the command as root (sudo)")
-    case EEXIST: text.append(", and is another key: remove it first")
+    case EEXIST: text.append(", and is another file: remove it first")
     case ENOSPC, EDQUOT: text.append(": free some space there")
     default: break
     }

@@ -6,7 +6,7 @@ import TinyPushAgent
 /// The command `tinypush trace`, which finds a notification or token in log, spool and state.
 struct TraceCommand: ~Copyable {
   static let command = Command(
-    "trace", "show where a notification is, or how it ended", options: "log=",
+    "trace", "show where a notification is, or how it ended", options: "log= json",
     usage: """
       Usage: tinypush trace NAME|TOKEN [OPTION]...
       Searches the log, the spool and the suppression list for a notification, and
@@ -17,6 +17,7 @@ struct TraceCommand: ~Copyable {
 
         --log FILE|-          the agent's log, - for standard input; otherwise the
                               journal is read (journalctl --unit 'tinypush*')
+        --json                print a line of JSON for each thing that was found
       \t\
 
       Exit status: 0 something was found; 1 nothing was found.
@@ -29,20 +30,24 @@ struct TraceCommand: ~Copyable {
   private var isToken = false
   private var text = Text(capacity: 65_536)
   private var isFound = false
+  private let isJSON: Bool
 
   @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var log: UnsafePointer<CChar>?
-    while try arguments.next() != nil { log = clinux_option_argument() }
+    var isJSON = false
+    while let option = try arguments.next() {
+      if option == 0 { log = clinux_option_argument() } else { isJSON = true }
+    }
     guard let operand = arguments.operand(0) else {
       throw arguments.fail(.usage, "give the name of a notification, or a device token")
     }
     try arguments.refuseOperands(from: 1, "takes one name or token: unexpected argument ")
     var config = Config()
     try arguments.readConfig(into: &config, for: .command)
-    var trace = TraceCommand(CString.span(operand))
+    var trace = TraceCommand(CString.span(operand), isJSON: isJSON)
     try trace.readLog(log, arguments)
     try trace.readSpool(config, arguments)
     if trace.isToken { try trace.readSuppression(config, arguments) }
@@ -53,7 +58,8 @@ struct TraceCommand: ~Copyable {
       CString.span(operand))
   }
 
-  private init(_ operand: Span<UInt8>) {
+  private init(_ operand: Span<UInt8>, isJSON: Bool) {
+    self.isJSON = isJSON
     isToken = operand.count >= Self.digitsMin && operand.count <= DeviceToken.digitCountMax
     for index in operand.indices {
       guard let digit = DeviceToken.hexValue(operand[index]) else {
@@ -71,6 +77,9 @@ struct TraceCommand: ~Copyable {
   private static let digitsMin = 8
 
   // MARK: - The log
+
+  /// The most bytes of a line that is printed as JSON.
+  private static let lineBytesMax = 4096
 
   private mutating func readLog(
     _ path: UnsafePointer<CChar>?, _ arguments: borrowing Arguments
@@ -100,8 +109,15 @@ struct TraceCommand: ~Copyable {
   private mutating func take(line: Span<UInt8>) {
     guard isAbout(line) else { return }
     isFound = true
-    text.append("log       ")
-    text.append(shown: line.trimmed())
+    if isJSON {
+      text.beginObject()
+      text.member("place", word: "log")
+      let shown = line.trimmed()
+      text.member("text", string: shown.extracting(0..<min(shown.count, Self.lineBytesMax)))
+    } else {
+      text.append("log       ")
+      text.append(shown: line.trimmed())
+    }
     endLine()
   }
 
@@ -124,7 +140,7 @@ struct TraceCommand: ~Copyable {
 
   @inline(never)
   private mutating func endLine() {
-    text.append("\n")
+    if isJSON { text.endLine() } else { text.append("\n") }
     guard text.count > 32_768 else { return }
     text.write(to: STDOUT_FILENO)
     text.clear()
@@ -160,13 +176,19 @@ struct TraceCommand: ~Copyable {
           return
         }
         begin(file)
-        line.describe(bytes, saysLine: true, in: &text)
+        if isJSON {
+          describe(line, bytes)
+        } else {
+          line.describe(bytes, saysLine: true, in: &text)
+        }
         endLine()
       }
       return
     }
     begin(file)
-    if let due = file.due {
+    if isJSON {
+      if let due = file.due { text.member("due", number: due) }
+    } else if let due = file.due {
       text.append("waits until ")
       text.append(utc: UInt32(clamping: due))
     } else {
@@ -178,10 +200,27 @@ struct TraceCommand: ~Copyable {
   @inline(never)
   private mutating func begin(_ file: borrowing QueueFile) {
     isFound = true
+    if isJSON {
+      text.beginObject()
+      text.member("place", word: file.place.name)
+      text.key("name")
+      return QueueNames.append(json: file.name, to: &text)
+    }
     text.append(file.place.name)
     for _ in file.place.name.utf8CodeUnitCount..<10 { text.append(" ") }
     text.append(shown: file.name)
     text.append(": ")
+  }
+
+  /// Appends why a notification was refused, as JSON.
+  @inline(never)
+  private mutating func describe(_ line: FailedLine, _ bytes: Span<UInt8>) {
+    var reason = Text(capacity: 2048)
+    line.appendReason(of: bytes, to: &reason)
+    text.member("reason", string: reason)
+    if line.line > 0 { text.member("line", number: line.line) }
+    let recipient = line.recipient(in: bytes)
+    if recipient.count > 0 { text.member("token", string: recipient) }
   }
 
   // MARK: - The suppression list
@@ -203,6 +242,15 @@ struct TraceCommand: ~Copyable {
       digits.append(hex: record.token.bytes)
       guard record.token == identity || digits.bytes.begins(with: word.bytes) else { return }
       isFound = true
+      if isJSON {
+        text.beginObject()
+        text.member("place", word: "token")
+        text.key("token")
+        if record.token == identity { text.append(json: word) } else { text.append(json: digits) }
+        text.member("time", number: record.time)
+        text.member("state", word: record.reason.text)
+        return endLine()
+      }
       text.append("token     ")
       if record.token == identity { text.append(word) } else { text.append(digits) }
       text.append(record.reason == .registered ? ": " : ": suppressed, ")

@@ -11,34 +11,42 @@ struct Waiting {
   private var accepted = 0
   private var refused = 0
   private var unsent = 0
+  /// The outcome of the first notification that was not sent.
+  private var firstUnsent = ReceiptLine.Outcome.uncertain
 
   /// Waits for the outcome of the file `name` in `new/`, and prints each reason for not delivering.
   ///
-  /// - Parameter isStream: whether the file's lines come from standard input, so that messages
-  ///   name them.
+  /// - Parameters:
+  ///   - count: the number of notifications in the file.
+  ///   - isStream: whether the file's lines come from standard input, so that messages name them.
+  ///   - isJSON: whether a line of JSON tells the outcome on standard output.
   @inline(never)
   static func run(
-    _ name: Span<UInt8>, _ config: borrowing Config, seconds: UInt64, isStream: Bool,
-    _ arguments: borrowing Arguments
+    _ name: Span<UInt8>, _ count: UInt64, _ config: borrowing Config, seconds: UInt64,
+    isStream: Bool, isJSON: Bool, _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    var text = Text(capacity: 2048)
     let spool = config.spool.pointer
+    var line = Text(capacity: 4 * lineMax)
+    if isJSON { begin(name, count, in: &line) }
     do throws(DropBox.Problem) {
       let watch = try OutcomeWatch(spool, name: name)
       let outcome = watch.outcome(within: .seconds(seconds))
       var waiting = Waiting()
       watch.forEachSettlement { waiting.take($0, isStream: isStream, arguments) }
-      switch outcome {
-      case .left(let isComplete): return waiting.end(isComplete, arguments)
-      case .later(let date):
-        text.append("not yet: the notification is due in ")
-        text.append(roundedSeconds: date - Clock.wallSeconds())
-      case .pending:
-        text.append("not yet: the notification is still in the spool, and will be delivered later")
-        explain(name, config, in: &text)
+      var reason = Text(capacity: 2048)
+      let status = waiting.end(outcome, name, config, &reason, arguments)
+      if isJSON {
+        waiting.append(outcome, status, reason, to: &line)
+        print(&line, watch, isStream: isStream)
+      } else if status == .ok, isatty(STDOUT_FILENO) == 1 {
+        waiting.printAccepted()
       }
-      return arguments.fail(.tryLater, text)
+      return status
     } catch {
+      if isJSON {
+        line.endLine()
+        line.write(to: STDOUT_FILENO)
+      }
       return arguments.fail(error.status, error.text(spool))
     }
   }
@@ -66,12 +74,14 @@ struct Waiting {
   private mutating func take(
     _ line: ReceiptLine, isStream: Bool, _ arguments: borrowing Arguments
   ) {
-    switch line.kind {
+    switch line.outcome {
     case .accepted:
       accepted += 1
       return
     case .refused: refused += 1
-    case .unsent: unsent += 1
+    default:
+      if unsent == 0 { firstUnsent = line.outcome }
+      unsent += 1
     }
     guard refused + unsent <= Self.shownMax else { return }
     var text = Text(capacity: 2048)
@@ -85,27 +95,104 @@ struct Waiting {
     _ = arguments.fail(.undelivered, text)
   }
 
+  /// Prints the sum, or why there is no outcome, and returns the exit status.
+  ///
+  /// - Parameter reason: receives why there is no outcome.
   @inline(never)
-  private func end(_ isComplete: Bool, _ arguments: borrowing Arguments) -> ExitStatus {
-    var text = Text()
-    if refused + unsent > Self.shownMax {
-      text.append("not delivered: ", refused + unsent)
-      text.append("; delivered: ", accepted)
-      _ = arguments.fail(.undelivered, text)
-      text.clear()
-    }
-    if refused > 0 { return .dataRefused }
-    if unsent > 0 { return .undelivered }
-    if isComplete, accepted > 0 {
-      if isatty(STDOUT_FILENO) == 1 {
-        text.append("accepted")
-        if accepted > 1 { text.append(": ", accepted) }
-        text.append("\n")
-        text.write(to: STDOUT_FILENO)
+  private func end(
+    _ outcome: Outcome, _ name: Span<UInt8>, _ config: borrowing Config, _ reason: inout Text,
+    _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    switch outcome {
+    case .later(let date):
+      reason.append("not yet: the notification is due in ")
+      reason.append(roundedSeconds: date - Clock.wallSeconds())
+      return arguments.fail(.tryLater, reason)
+    case .pending:
+      reason.append("not yet: the notification is still in the spool, and will be delivered later")
+      Self.explain(name, config, in: &reason)
+      return arguments.fail(.tryLater, reason)
+    case .left(let isComplete):
+      if refused + unsent > Self.shownMax {
+        var text = Text()
+        text.append("not delivered: ", refused + unsent)
+        text.append("; delivered: ", accepted)
+        _ = arguments.fail(.undelivered, text)
       }
-      return .ok
+      if refused > 0 { return .dataRefused }
+      if unsent > 0 { return .undelivered }
+      if isComplete, accepted > 0 { return .ok }
+      reason.append(
+        "probably not delivered: somebody has removed the notification from the queue")
+      return arguments.fail(.undelivered, reason)
     }
-    text.append("probably not delivered: somebody has removed the notification from the queue")
-    return arguments.fail(.undelivered, text)
+  }
+
+  /// Says on a terminal that all is well.
+  @inline(never)
+  private func printAccepted() {
+    var text = Text(capacity: 64)
+    text.append("accepted")
+    if accepted > 1 { text.append(": ", accepted) }
+    text.append("\n")
+    text.write(to: STDOUT_FILENO)
+  }
+
+  // MARK: - JSON
+
+  /// The longest line of a receipt, as JSON.
+  private static let lineMax = 8192
+
+  /// Begins the line of JSON about a queued file.
+  ///
+  /// - Parameter count: the number of notifications in the file.
+  static func begin(_ name: Span<UInt8>, _ count: UInt64, in text: inout Text) {
+    text.beginObject()
+    text.member("name", string: name)
+    text.member("notifications", number: count)
+  }
+
+  /// Appends what became of the file as a whole.
+  @inline(never)
+  private func append(
+    _ outcome: Outcome, _ status: ExitStatus, _ reason: borrowing Text, to text: inout Text
+  ) {
+    switch outcome {
+    case .later(let date):
+      text.member("outcome", word: "later")
+      text.member("due", number: date)
+    case .pending: text.member("outcome", word: "pending")
+    case .left where status == .ok: text.member("outcome", word: "accepted")
+    case .left where refused > 0: text.member("outcome", word: "refused")
+    case .left where unsent > 0: text.member("outcome", string: firstUnsent.name)
+    case .left: text.member("outcome", word: "removed")
+    }
+    if reason.count > 0 { text.member("reason", string: reason) }
+  }
+
+  /// Appends each recipient, and prints the line.
+  @inline(never)
+  private static func print(
+    _ text: inout Text, _ watch: borrowing OutcomeWatch, isStream: Bool
+  ) {
+    text.key("recipients")
+    text.beginArray()
+    watch.forEachSettlement { line in
+      text.beginObject()
+      if isStream, line.line > 0 { text.member("line", number: line.line) }
+      if line.token.count > 0 { text.member("token", string: line.token) }
+      text.member("outcome", string: line.outcome.name)
+      text.member("reason", string: line.words)
+      text.endObject()
+      guard text.count > 2 * lineMax else { return }
+      // The last brace stays, so that a comma follows.
+      text.truncate(to: text.count - 1)
+      text.write(to: STDOUT_FILENO)
+      text.clear()
+      text.append("}")
+    }
+    text.endArray()
+    text.endLine()
+    text.write(to: STDOUT_FILENO)
   }
 }

@@ -124,6 +124,8 @@ import Testing
       Output(
         page: "tinypush-recipient.1", sections: ["JSON"],
         files: ["tinypush/RecipientCommand.swift"]),
+      Output(page: "tinypush-send.1", sections: ["JSON"], files: ["tinypush/Waiting.swift"]),
+      Output(page: "tinypush-trace.1", sections: ["JSON"], files: ["tinypush/TraceCommand.swift"]),
       Output(
         page: "tinypush-feedback.1", sections: ["JSON"],
         files: ["tinypush/FeedbackCommand.swift", "tinypush/TokenLines.swift"]),

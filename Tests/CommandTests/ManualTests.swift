@@ -93,7 +93,7 @@ import Testing
   /// Returns the keys of a rule from the source file that lists them.
   static func ruleKeys() throws -> Set<String> {
     let source = try String(
-      contentsOfFile: "\(Build.package)/Sources/TinyPushMQTT/RuleKey.swift", encoding: .utf8)
+      contentsOfFile: "\(Build.package)/Sources/TinyPushRules/RuleKey.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
@@ -108,10 +108,11 @@ import Testing
       .map { "--" + $0.1 }
     let wanted = options.reduce(Set(["--version"])) { $0.union($1) }
     #expect(Set(found) == wanted.subtracting(Self.common))
-    for (section, wanted) in try [
-      ("THE BROKER", Self.settings(of: "tinypush-mqtt")), ("RULES", Self.ruleKeys()),
+    for (page, section, wanted) in try [
+      ("tinypush-mqtt.conf.5", "THE BROKER", Self.settings(of: "tinypush-mqtt")),
+      ("tinypush-rules.5", "KEYS", Self.ruleKeys()),
     ] {
-      let listed = try items(section, of: "tinypush-mqtt.conf.5")
+      let listed = try items(section, of: page)
         .matches(of: #/(?m)^\.It Ic (.*)$/#)
         .flatMap { $0.1.split(separator: " , ").map(String.init) }
       #expect(Set(listed) == wanted, "\(section)")
@@ -289,7 +290,7 @@ import Testing
     #expect(try bash([Box.bridge, "fleet", "--j"], in: box) == ["--json"])
     #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
     let service = "\(Build.directory)/\(Build.host)/tinypush-http"
-    let options = ["--listen", "--settings", "--version", "--config", "-o", "--help"]
+    let options = ["--listen", "--settings", "--try", "--version", "--config", "-o", "--help"]
     #expect(try bash([service, "-"], in: box) == options)
     #expect(try bash([service, "--settings", "/etc/host"], in: box).contains("/etc/hosts"))
     #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
@@ -307,7 +308,8 @@ import Testing
     try box.drop(line(1), as: "waiting.1")
     try box.drop(line(1), as: "not a word")
     try box.write(line(1), to: "spool/failed/refused.json")
-    for name in ["family", "guests"] { try box.write(token(1) + "\n", to: "recipients/\(name)") }
+    try box.write("\(token(2)) # \"token\":\"0\"\n\(token(1))\n", to: "recipients/family")
+    try box.write(token(3) + "\n", to: "recipients/guests")
     return try box.write(
       "spool = \(box.spool)\nrecipients = \(box.path)/recipients\n", to: "tinypush.conf")
   }
@@ -330,6 +332,12 @@ import Testing
     #expect(
       try bash([program, "recipient", "list", "-c", config, ""], in: box) == ["family", "guests"])
     #expect(try bash([program, "recipient", "add", "-c", config, "g"], in: box) == ["guests"])
+    let removed = [program, "recipient", "remove", "-c", config, "family"]
+    #expect(try bash(removed + [""], in: box) == [token(1), token(2)])
+    #expect(try bash(removed + [token(1)], in: box) == [token(1)])
+    #expect(try bash(removed + [token(1), ""], in: box) == [])
+    let added = [program, "recipient", "add", "--comment", "Eve", "family", "-c", config, ""]
+    #expect(try bash(added, in: box) == [])
     #expect(try bash([program, "send", "-c", config, "--to", "f"], in: box) == ["family"])
     #expect(try bash([program, "send", "--level", "t"], in: box) == ["time-sensitive"])
     #expect(try bash([program, "send", "--data", ""], in: box) == [])
@@ -353,12 +361,15 @@ import Testing
     #expect(try names("queue", "show", "-c", config) == "refused.json waiting.1")
     #expect(try names("queue", "retry", "--config=\(config)") == "refused.json")
     #expect(try names("recipient", "remove", "-c", config) == "family guests")
+    let tokens = token(1) + " " + token(2)
+    #expect(try names("recipient", "remove", "family", "-c", config) == tokens)
+    #expect(try names("recipient", "add", "-c", config, "family") == nil)
     let send = try zsh([program, "send", "-c", config, ""], in: box)
     #expect(send.contains(":NAME:(family guests)\n"))
     #expect(send.contains(":LEVEL:(passive active time-sensitive critical)\n"))
     #expect(try zsh([program, "help", ""], in: box).hasPrefix("setup:"))
     let service = try zsh(["\(Build.directory)/\(Build.host)/tinypush-http", ""], in: box)
-    #expect(service.contains("\n*--settings=[the settings of this program"))
+    #expect(service.contains("\n*--settings=[the settings and rules"))
     #expect(service.contains(":FILE:_files\n"))
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try sandbox.device(box, "add", "pad")

@@ -148,7 +148,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)
-    try appendReceipt(box, name, "+ 0 \(Self.one) delivered", "= \(name)")
+    try appendReceipt(box, name, "accepted 0 \(Self.one) delivered", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
     #expect(try sender.wait() == 0)
     #expect(sender.errors == "")
@@ -171,13 +171,14 @@ import Testing
         """)
   }
 
-  @Test(arguments: [("!", Int32(65)), ("-", 1)])
+  @Test(arguments: [("refused", Int32(65)), ("expired", 1)])
   func `send --wait prints only the reasons of a receipt`(mark: String, status: Int32) throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)
     try appendReceipt(
-      box, name, "+ 0 \(token(2)) delivered", "\(mark) 7 \(Self.one) the \u{1b}[1m best", "rubbish",
+      box, name, "accepted 0 \(token(2)) delivered", "\(mark) 7 \(Self.one) the \u{1b}[1m best",
+      "rubbish",
       "\(mark) 0 * last", "\(mark)", "\(mark) 0", "= other", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
     #expect(try sender.wait() == status)
@@ -243,7 +244,7 @@ import Testing
     unlink("\(box.spool)/new/\(name)")
     try box.write("", to: "spool/new/\(name).\(hash)")
     unlink("\(box.spool)/later/\(due).\(hash).\(hash).\(name)")
-    try appendReceipt(box, name, "- 0 * too late", "= \(name).\(hash)")
+    try appendReceipt(box, name, "expired 0 * too late", "= \(name).\(hash)")
     unlink("\(box.spool)/new/\(name).\(hash)")
     #expect(try sender.wait() == 1)
     #expect(sender.errors == "tinypush send: too late\n")

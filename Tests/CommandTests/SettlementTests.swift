@@ -127,6 +127,116 @@ import Testing
     #expect(try String(contentsOfFile: other, encoding: .utf8) == "")
   }
 
+  @Test func `send --json tells the outcome for each recipient`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try suppress(token(3), in: box, "--at", "2026-01-02T03:04:05Z")
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(Self.one)=" + Self.gone])
+    let agent = try box.agent(gateway)
+    func sent(_ arguments: String..., input: String? = nil) throws -> (Child, [String: Any]) {
+      let child = try box.send(arguments + ["--json"], input: input)
+      #expect(child.output.count(of: "\n") == 1, "\(child.output)")
+      return (child, try objects(child.output).at(0))
+    }
+    let (queued, plain) = try sent("x", "--token", token(2))
+    #expect(queued.status == 0)
+    #expect(Set(plain.keys) == ["name", "notifications"])
+    #expect(try plain.member("name", as: String.self).wholeMatch(of: /\d{10}\.\d{9}\.\d+/) != nil)
+    let (good, accepted) = try sent("x", "--token", token(2), "--token", token(4), "--wait")
+    #expect(good.status == 0)
+    #expect(try accepted.member("outcome", as: String.self) == "accepted")
+    #expect(
+      try Set(
+        accepted.member("recipients", as: [[String: Any]].self).map {
+          try $0.member("token", as: String.self)
+        })
+        == [token(2), token(4)])
+    let (partly, suppressed) = try sent("y", "--token", token(2), "--token", token(3), "--wait")
+    #expect(partly.status == 1)
+    #expect(partly.errors.hasSuffix("(token \(token(3)))\n"), "\(partly.errors)")
+    #expect(try suppressed.member("outcome", as: String.self) == "suppressed")
+    let outcomes = try suppressed.member("recipients", as: [[String: Any]].self).map {
+      try
+        "\($0.member("token", as: String.self).suffix(1)) \($0.member("outcome", as: String.self))"
+    }
+    #expect(Set(outcomes) == ["2 accepted", "3 suppressed"])
+    let (bad, refused) = try sent("-", "--wait", input: line(2) + line(1) + line(3))
+    #expect(bad.status == 65)
+    #expect(try refused.member("notifications", as: Int.self) == 3)
+    #expect(try refused.member("outcome", as: String.self) == "refused")
+    let lines = try refused.member("recipients", as: [[String: Any]].self).map {
+      try "\($0.member("line", as: Int.self)) \($0.member("outcome", as: String.self))"
+    }
+    #expect(Set(lines) == ["1 accepted", "2 refused", "3 suppressed"])
+    let gone = try refused.member("recipients", as: [[String: Any]].self).first {
+      ($0["line"] as? Int) == 2
+    }
+    #expect(
+      try (gone ?? [:]).member("reason", as: String.self).hasPrefix(
+        "not delivered: the app is no longer on the device, since 2023-11-14T22:13:20Z"))
+    let (late, later) = try sent("z", "--token", token(2), "--not-before", "2h", "--wait=5s")
+    #expect(late.status == 75)
+    #expect(try later.member("outcome", as: String.self) == "later")
+    #expect(
+      try later.member("reason", as: String.self).hasPrefix("not yet: the notification is due in "))
+    #expect(try later.member("due", as: Int.self) > Int(Date().timeIntervalSince1970) + 3600)
+    let many = try box.send(
+      ["-", "--wait", "--json"], input: (100...1099).map { line($0) }.joined())
+    #expect(
+      try objects(many.output).at(0).member("recipients", as: [[String: Any]].self).count == 1000)
+    #expect(try agent.terminate() == 0)
+    let (waits, pending) = try sent("x", "--token", token(2), "--wait=0")
+    #expect(waits.status == 75)
+    #expect(try pending.member("outcome", as: String.self) == "pending")
+    #expect(try pending.member("recipients", as: [[String: Any]].self).isEmpty)
+    let wrong = try box.send(["-", "--json"], input: "{\"tokn\": 1}")
+    #expect(wrong.status == 65)
+    #expect(wrong.output == "")
+    let both = try box.send(["x", "--token", token(2), "--json", "--quiet"])
+    #expect(both.status == 64)
+    #expect(both.errors == "tinypush send: give either --quiet or --json\n")
+  }
+
+  @Test func `send --json tells why each notification was not sent`() throws {
+    let box = try Box()
+    defer { box.end() }
+    func sender(_ text: String, _ arguments: String...) throws -> Child {
+      let before = box.queued.count
+      let child = try box.start(
+        box.sending([text, "--token", Self.one, "--wait=1h", "--json"] + arguments))
+      try wait(for: "the file") { box.queued.count > before }
+      return child
+    }
+    let expiration = Int(Date().timeIntervalSince1970) + 1
+    let expired = try sender("expired", "--expiration", "\(expiration)")
+    let old = try sender("old", "--collapse-id", "level")
+    let new = try sender("new", "--collapse-id", "level")
+    let before = Set(box.queued)
+    let dropped = try sender("dropped")
+    let name = try #require(Set(box.queued).subtracting(before).first)
+    unlink("\(box.spool)/new/\(name)")
+    try wait(for: "the expiration") { Int(Date().timeIntervalSince1970) > expiration }
+    let gateway = try HTTP2Gateway(in: box)
+    let agent = try box.agent(gateway)
+    for (child, outcome) in [
+      (expired, "expired"), (old, "replaced"), (new, "accepted"), (dropped, "removed"),
+    ] {
+      #expect(try child.wait() == (outcome == "accepted" ? 0 : 1))
+      #expect(try objects(child.output).at(0).member("outcome", as: String.self) == outcome)
+    }
+    #expect(try agent.terminate() == 0)
+    let limited = try box.agent(gateway, .certificate, ["limit=1/1h"])
+    for (text, arguments, outcome) in [
+      ("first", ["--again-after", "1h"], "accepted"),
+      ("first", ["--again-after", "1h", "--urgent"], "repeated"), ("second", [], "limited"),
+    ] {
+      let sent = try box.send([text, "--token", Self.one, "--wait", "--json"] + arguments)
+      #expect(sent.status == (outcome == "accepted" ? 0 : 1))
+      #expect(try objects(sent.output).at(0).member("outcome", as: String.self) == outcome)
+    }
+    #expect(try limited.terminate() == 0)
+  }
+
   // MARK: - The log
 
   @Test(arguments: [false, true])
@@ -166,11 +276,58 @@ import Testing
 
   // MARK: - Trace
 
-  private func trace(_ box: Box, _ word: String, log: String) throws -> Child {
+  private func trace(
+    _ box: Box, _ word: String, log: String, _ arguments: String...
+  ) throws -> Child {
     try box.run(
       Build.command(Build.host) + [
         "trace", word, "--log", "-", "-o", "spool=\(box.spool)", "-o", "state=" + box.state,
-      ], input: log)
+      ] + arguments, input: log)
+  }
+
+  @Test func `trace --json has the same facts`() throws {
+    let box = try Box()
+    defer { box.end() }
+    func traced(_ word: String, log: String = "") throws -> [[String: Any]] {
+      let child = try trace(box, word, log: log, "--json")
+      #expect(child.status == 0, "\(child.errors)")
+      return try objects(child.output)
+    }
+    let gateway = try HTTP2Gateway(
+      in: box, .certificate, ["--answer", "\(token(8))=413:PayloadTooLarge"])
+    try box.drop(line(1) + "{\"tokn\": 1}", as: "bad.json")
+    try box.drop(line(8), as: "refused.json")
+    let agent = try box.deliver(gateway, .certificate, ["log=deliveries"])
+    let bad = try traced("bad.json", log: "a \"line\" about bad.json\t\n" + agent.errors)
+    #expect(try bad.at(0).member("text", as: String.self) == "a \"line\" about bad.json")
+    #expect(
+      try bad.map { try $0.member("place", as: String.self) } == ["log", "log", "log", "failed"])
+    let last = try bad.at(bad.count - 1)
+    #expect(try last.member("name", as: String.self) == "bad.json")
+    #expect(try last.member("reason", as: String.self).hasPrefix("unknown key"))
+    #expect(try last.member("line", as: Int.self) == 2)
+    #expect(last["token"] == nil)
+    let refused = try traced("refused.json").at(0)
+    #expect(try refused.member("token", as: String.self) == token(8))
+    #expect(refused["line"] == nil)
+    try box.drop(line(1), as: "waits.json")
+    let waits = try traced("waits.json").at(0)
+    #expect(waits as? [String: String] == ["place": "new", "name": "waits.json"])
+    let due = Int(Date().timeIntervalSince1970) + 7200
+    let part = "\(due).0000000000000000.0123456789abcdef.later.json"
+    try box.write(line(1), to: "spool/later/" + part)
+    let later = try traced("later.json").at(0)
+    #expect(try later.member("name", as: String.self) == part)
+    #expect(try later.member("due", as: Int.self) == due)
+    try suppress(token(9), in: box, "--at", "2026-01-02T03:04:05Z")
+    let suppressed = try traced(token(9)).at(0)
+    #expect(try suppressed.member("place", as: String.self) == "token")
+    #expect(try suppressed.member("token", as: String.self) == token(9))
+    #expect(try suppressed.member("time", as: Int.self) == 1_767_323_045)
+    #expect(try suppressed.member("state", as: String.self) == "by hand")
+    let none = try trace(box, "none.json", log: "", "--json")
+    #expect(none.status == 1)
+    #expect(none.output == "")
   }
 
   @Test func `trace prints where a notification is and its result`() throws {

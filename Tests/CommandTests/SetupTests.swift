@@ -65,7 +65,7 @@ import Testing
       input: lines.joined(separator: "\n"))
     #expect(done.status == 0, "\(done.output)\(done.errors)")
     for words in [
-      "app [bark]: ", "app must be own or bark", "see https://bark.day.app",
+      "app [bark]: ", "app must be bark, own, gateway or sandbox", "see https://bark.day.app",
       "nowhere.p8 does not exist", "token must be hexadecimal digits", "name [default]: ",
       "name must have only letters", "/etc/tinypush/tinypush.conf  written",
       "/etc/tinypush/recipients/family  written",
@@ -129,6 +129,109 @@ import Testing
         """)
   }
 
+  @Test func `a gateway of the binary protocol is set up, up to the alert on the phone`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box, certificate: false)
+    defer { board.end() }
+    _ = try prepare(box, board)
+    let token = try board.sandbox.token(box, "token", "phone")
+    let answers = try box.write(
+      """
+      app = gateway
+      gateway = localhost:\(board.sandbox.gateway)
+      feedback = localhost:\(board.sandbox.feedback)
+      ca = \(box.path)/sandbox/ca.pem
+      certificate = \(box.path)/sandbox/client.pem
+      key = \(box.path)/sandbox/client-key.pem
+      token = \(token)
+
+      """, to: "answers")
+    let before = settings(board)
+    let done = try board.run(["tinypush", "setup", "--answers", answers])
+    #expect(done.status == 0, "\(done.output)\(done.errors)\(board.log)")
+    #expect(try board.shows("The alerts of this box arrive")["device"] as? String == "phone")
+    #expect(
+      settings(board) == before.map { $0 == "ca = ca.pem" ? "ca = credentials/ca.pem" : $0 } + [
+        "protocol = binary", "feedback = localhost:\(board.sandbox.feedback)",
+        "certificate = credentials/client.pem", "key = credentials/client-key.pem",
+      ])
+    var information = stat()
+    #expect(stat("\(board.root)/etc/tinypush/credentials/client-key.pem", &information) == 0)
+    #expect(information.st_mode & 0o777 == 0o600)
+    #expect(board.text("etc/tinypush/recipients/default").contains(token))
+    let again = try board.run(["tinypush", "setup", "--no-test", "--answers", "/dev/null"])
+    #expect(again.output == "/etc/tinypush/tinypush.conf  unchanged\n", "\(again.errors)")
+  }
+
+  @Test func `a gateway gives way to Bark, and an app to a gateway`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write(
+      String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8), to: Self.key)
+    let config = try box.write(
+      "app = own\nsigning-key = x.p8\nteam-id = TEAM123456\ntopic = a.b\nping = 2h\nttl = 1h\n",
+      to: "etc/tinypush.conf")
+    let gateway = try setUp(
+      box, config,
+      "app = gateway\ngateway = push.example:2195\ncertificate = \(Certificates.path("client.pem"))\n"
+    )
+    #expect(gateway.status == 0, "\(gateway.errors)")
+    let binary = """
+      #app = own
+      #signing-key = x.p8
+      #team-id = TEAM123456
+      #topic = a.b
+      #ping = 2h
+      ttl = 1h
+
+      """
+    #expect(
+      box.text("etc/tinypush.conf") == binary + """
+        protocol = binary
+        gateway = push.example:2195
+        certificate = credentials/client.pem
+
+        """)
+    let bark = try setUp(box, config, "app = bark\nsigning-key = \(box.path)/\(Self.key)\n")
+    #expect(bark.status == 0, "\(bark.errors)")
+    #expect(
+      box.text("etc/tinypush.conf") == binary + """
+        #protocol = binary
+        #gateway = push.example:2195
+        #certificate = credentials/client.pem
+        app = bark
+        signing-key = credentials/\(Self.key)
+
+        """)
+  }
+
+  @Test func `who only tries learns how, and nothing is written`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let config = try box.write("ttl = 1h\n", to: "etc/tinypush.conf")
+    let done = try setUp(box, config, "app = sandbox\n")
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(box.text("etc/tinypush.conf") == "ttl = 1h\n")
+    let files = try FileManager.default.contentsOfDirectory(atPath: box.path + "/etc")
+    #expect(files == ["tinypush.conf"])
+    // The lines work, apart from the port, of which a test has its own.
+    let lines = done.output.split(separator: "\n").filter { $0.hasPrefix("  tinypush ") }
+      .map { $0.dropFirst("  tinypush ".count) }
+    #expect(try lines.at(0) == "sandbox")
+    let program = "\(Build.directory)/\(Build.host)/tinypush"
+    func shell(_ line: Substring) throws -> Child {
+      try box.start(["sh", "-c", "exec '\(program)' \(line)"])
+    }
+    let sandbox = try shell("sandbox --json --port 0 --feedback-port 0")
+    try sandbox.line(#""event":"listening""#)
+    let agent = try shell(lines.at(1))
+    let sender = try shell(lines.at(2) + " --wait=1h")
+    #expect(try sender.wait() == 0, "\(sender.errors)")
+    try sandbox.line(#""text":"Tank low""#)
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `a key of another app is not kept, and another key of the same name not replaced`()
     throws
   {
@@ -144,7 +247,7 @@ import Testing
     let other = try String(contentsOfFile: Certificates.path("signing-other.p8"), encoding: .utf8)
     let path = try box.write(other, to: "AuthKey_ABC123DEFG.p8")
     let replaced = try setUp(box, config, "signing-key = \(path)\n")
-    #expect(replaced.status == 73 && replaced.errors.contains("is another key: remove it first"))
+    #expect(replaced.status == 73 && replaced.errors.contains("is another file: remove it first"))
     #expect(box.text("etc/credentials/AuthKey_ABC123DEFG.p8") == key)
     let kept = try setUp(box, config, "app = own\n")
     #expect(kept.status == 0, "\(kept.errors)")
@@ -154,10 +257,24 @@ import Testing
     arguments: [
       ("app = bark\n", 65, "signing-key must be the path of a file"),
       ("app = bark\nsigning-key = /nowhere.p8\n", 65, "The signing key /nowhere.p8 does not exist"),
-      ("app = brk\n", 65, "app must be own or bark"),
+      ("app = brk\n", 65, "app must be bark, own, gateway or sandbox"),
       ("apps = bark\n", 65, "answers:1: there is no question apps; did you mean app?"),
       ("bark\n", 65, "answers:1: expected KEY = VALUE"),
       ("app = own\nsigning-key = KEY\nteam-id = TEAM123456\n", 65, "topic must be the bundle ID"),
+      ("app = gateway\n", 65, "gateway must be"),
+      ("app = gateway\ngateway = a:b\n", 65, "gateway must be"),
+      ("app = gateway\ngateway = a:1\nfeedback = a:b\n", 65, "feedback must be"),
+      ("app = gateway\ngateway = a:1\nca = KEY\n", 65, "AuthKey_ABC123DEFG.p8"),
+      ("app = gateway\ngateway = a:1\n", 65, "certificate must be the path of a file"),
+      ("app = gateway\ngateway = a:1\ncertificate = /nowhere.pem\n", 65, "/nowhere.pem does not"),
+      (
+        "app = gateway\ngateway = a:1\ncertificate = CERTIFICATE\nkey = /nowhere.pem\n", 65,
+        "The key /nowhere.pem: No such file"
+      ),
+      (
+        "app = gateway\ngateway = a:1\ncertificate = CERTIFICATE\ntoken = 0102\n", 65,
+        "64 hex digits"
+      ),
       ("signing-key = KEY\ntoken = 12x4\n", 65, "token must be hexadecimal digits"),
       ("signing-key = KEY\nname = a/b\n", 65, "name must have only letters"),
     ] as [(String, Int32, String)])
@@ -169,7 +286,9 @@ import Testing
     let key = try box.write(
       String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
       to: "AuthKey_ABC123DEFG.p8")
-    let path = try box.write(answers.replacing("KEY\n", with: "\(key)\n"), to: "answers")
+    let path = try box.write(
+      answers.replacing("KEY\n", with: "\(key)\n")
+        .replacing("CERTIFICATE\n", with: Certificates.path("client.pem") + "\n"), to: "answers")
     let config = try box.write("ttl = 1h\n", to: "etc/tinypush.conf")
     let done = try box.tinypush("setup", "--config", config, "--answers", path)
     #expect(done.status == status && done.errors.contains(words), "\(done.errors)")

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushRules
 import TinyPushWebhooks
 
 /// Checks that a request makes lines of valid JSON, and that no alert of a webhook is refused.
@@ -28,7 +29,31 @@ func requestViolation(_ text: [UInt8], cut: Int) -> String? {
     guard isLines(line) == 1 else { return "no line of JSON" }
   } catch {}
   return senderViolation(body, cut.isMultiple(of: 2) ? .gotify : nil)
-    ?? webhookViolation(body, limit: 256 + cut * 2)
+    ?? webhookViolation(body, limit: 256 + cut * 2) ?? ruleViolation(target, body)
+}
+
+/// Checks that rules make one line of valid JSON of any request.
+private func ruleViolation(_ target: [UInt8], _ body: [UInt8]) -> String? {
+  var path = Text(capacity: RuleRequest.pathBytesMax)
+  guard Route.appendPath(of: target.span, to: &path) else { return nil }
+  guard RuleRequest.mistake(in: body.span, isJSON: false) == nil else { return nil }
+  var rules = MessageRules(of: .paths)
+  do throws(RuleProblem) {
+    try rules.begin(("/#" as StaticString).span)
+    try rules.set(.when, to: ("payload.*.b != path.1 or path contains a" as StaticString).span)
+    try rules.set(.to, to: ("{path.2}" as StaticString).span)
+    try rules.set(.title, to: ("{payload.title}" as StaticString).span)
+    try rules.set(.alert, to: ("{path}: {payload} {payload.alerts.0.status}" as StaticString).span)
+    try rules.set(.url, to: ("{payload.url}" as StaticString).span)
+  } catch {
+    return "the rule is refused"
+  }
+  var line = Text(capacity: 65_536)
+  switch rules.append(address: path.bytes, payload: body.span, packetID: nil, to: &line) {
+  case .rule: return isLines(line) == 1 ? nil : "no line of JSON"
+  case .ignored, .tooLarge: return line.count == 0 ? nil : "an ignored request makes a line"
+  case .notification, .retained, .unchanged, .heard: return "no such rule is there"
+  }
 }
 
 private func senderViolation(_ body: [UInt8], _ scale: SenderMessage.Scale?) -> String? {

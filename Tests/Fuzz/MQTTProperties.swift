@@ -1,5 +1,6 @@
 import TinyPush
 import TinyPushMQTT
+import TinyPushRules
 
 /// An event of a session with a broker, with copies of its parts.
 private enum EventRead: Equatable {
@@ -79,7 +80,7 @@ func rulesViolation(_ text: [UInt8]) -> String? {
   let topic = Array(text[..<end])
   let payload = Array(text[min(end + 1, text.count)...])
   _ = TopicFilter.isValid(topic.span) && TopicFilter.matches(topic.span, payload.span)
-  var rules = TopicRules()
+  var rules = MessageRules(of: .topics)
   do throws(RuleProblem) {
     try rules.begin(("#" as StaticString).span)
     try rules.set(.to, to: ("{payload.to}" as StaticString).span)
@@ -92,7 +93,7 @@ func rulesViolation(_ text: [UInt8]) -> String? {
     return "the rule is refused"
   }
   var line = Text(capacity: 65_536)
-  let outcome = rules.append(topic: topic.span, payload: payload.span, packetID: 1, to: &line)
+  let outcome = rules.append(address: topic.span, payload: payload.span, packetID: 1, to: &line)
   let made = copy(line.bytes)
   switch outcome {
   case .rule: break

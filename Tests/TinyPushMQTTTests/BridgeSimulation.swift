@@ -1,6 +1,7 @@
 import Simulation
 import TinyPush
 import TinyPushMQTT
+import TinyPushRules
 
 /// A bridge between a broker and a spool that both fail, under one seed.
 final class BridgeSimulation {
@@ -51,7 +52,7 @@ final class BridgeSimulation {
   }
 
   private func takePlan() {
-    var rules = TopicRules()
+    var rules = MessageRules(of: .topics)
     for rule in Self.rules[plan] {
       do throws(RuleProblem) {
         try rules.begin(Array(rule.filter.utf8).span)

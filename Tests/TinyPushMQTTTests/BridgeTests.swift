@@ -1,6 +1,7 @@
 import Testing
 import TinyPush
 import TinyPushMQTT
+import TinyPushRules
 
 /// A bridge and a broker with a perfect connection between them.
 private final class Pair {
@@ -20,7 +21,7 @@ private final class Pair {
   }
 
   func take(_ alerts: [String], filters: [String]) throws {
-    var rules = TopicRules()
+    var rules = MessageRules(of: .topics)
     for (index, alert) in alerts.enumerated() {
       try rules.begin(Array("#".utf8).span)
       try rules.set(.alert, to: Array(alert.utf8).span)

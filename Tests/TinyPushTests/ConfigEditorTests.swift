@@ -8,7 +8,7 @@ import Testing
 private func changed(_ text: String, _ wanted: String) -> String {
   var result = Text(capacity: 4096)
   ConfigEditor.change(
-    Array(text.utf8).span, Array(wanted.utf8).span, without: "certificate key", to: &result)
+    Array(text.utf8).span, Array(wanted.utf8).span, without: ["certificate", "key"], to: &result)
   return String(result.bytes)
 }
 
@@ -44,7 +44,7 @@ func `only the lines of the wanted settings change`(
   #expect(symlink("real.conf", link) == 0)
   var wanted = Text()
   wanted.append("app = bark\n")
-  guard case .written = ConfigEditor.change(link, wanted, without: "key") else {
+  guard case .written = ConfigEditor.change(link, wanted, without: ["key"]) else {
     Issue.record("the file was not written")
     return
   }
@@ -52,12 +52,12 @@ func `only the lines of the wanted settings change`(
   #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "real.conf")
   var information = stat()
   #expect(stat(file, &information) == 0 && information.st_mode & 0o7777 == 0o640)
-  guard case .unchanged = ConfigEditor.change(link, wanted, without: "key") else {
+  guard case .unchanged = ConfigEditor.change(link, wanted, without: ["key"]) else {
     Issue.record("the file was written again")
     return
   }
   let missing = directory.path + "/missing/x.conf"
-  guard case .failed(ENOENT) = ConfigEditor.change(missing, wanted, without: "key") else {
+  guard case .failed(ENOENT) = ConfigEditor.change(missing, wanted, without: ["key"]) else {
     Issue.record("a file in a missing directory was written")
     return
   }

@@ -1,9 +1,10 @@
 # Completion for bash. It takes commands, options and values from `tinypush --help` and `tinypush COMMAND --help`.
 
-# Prints the names of a kind (queue, failed, recipient or device), with the options that are on the line so far.
+# Prints the names of a kind (queue, failed, recipient or device), with the options that are on the line so far. Behind
+# `recipient remove NAME` these are the device tokens in the file.
 _tinypush_names() {
   local program=$1 kind=$2 word joined= index
-  local -a line=() given=()
+  local -a line=() given=() operands=()
   # bash makes the equals sign a word of its own.
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [[ ($joined || $word == =) && ${#line[@]} -gt 0 ]]; then line[-1]+=$word; else line+=("${word/#\~\//$HOME/}"); fi
@@ -17,13 +18,21 @@ _tinypush_names() {
         given+=("${line[index]}" "${line[index + 1]-}")
         ((++index))
         ;;
+      --language | --comment) ((++index)) ;;
+      -*) ;;
+      *) operands+=("${line[index]}") ;;
     esac
   done
+  case "${#operands[@]} ${operands[*]:0:2}" in
+    '3 recipient remove') kind=token ;;
+    [3-9]' recipient '[ar]*) return ;;
+  esac
   case $kind in
     queue) "$program" queue list --json "${given[@]}" ;;
     failed) "$program" queue list --failed --json "${given[@]}" ;;
     recipient) "$program" recipient list --json "${given[@]}" ;;
     device) "$program" sandbox device list --json "${given[@]}" ;;
+    token) "$program" recipient list --json "${given[@]}" -- "${operands[2]}" | sed 's/.*"token"/{"token"/' ;;
   esac 2>/dev/null </dev/null | sed -n 's/^{"[a-z]*":"\([A-Za-z0-9._@+-]*\)".*/\1/p' | head -n 1000 | sort -u
 }
 

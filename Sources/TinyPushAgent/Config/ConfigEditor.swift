@@ -20,7 +20,7 @@ public enum ConfigEditor {
   /// none.
   @inline(never)
   public static func change(
-    _ path: UnsafePointer<CChar>, _ wanted: borrowing Text, without unwanted: WordList
+    _ path: UnsafePointer<CChar>, _ wanted: borrowing Text, without unwanted: [WordList]
   ) -> Outcome {
     var text = Text(capacity: bytesMax)
     do throws(InputFile.Problem) {
@@ -43,7 +43,7 @@ public enum ConfigEditor {
 
   /// Appends the changed text of a file.
   static func change(
-    _ text: Span<UInt8>, _ wanted: Span<UInt8>, without unwanted: WordList, to changed: inout Text
+    _ text: Span<UInt8>, _ wanted: Span<UInt8>, without unwanted: [WordList], to changed: inout Text
   ) {
     var place = 0
     while place < text.count {
@@ -65,14 +65,16 @@ public enum ConfigEditor {
 
   /// Appends a line of a file, without its line end, as it is or changed.
   private static func append(
-    _ line: Span<UInt8>, _ wanted: Span<UInt8>, without unwanted: WordList, to changed: inout Text
+    _ line: Span<UInt8>, _ wanted: Span<UInt8>, without unwanted: [WordList], to changed: inout Text
   ) {
     var lines = ConfigLines()
     guard case .setting(let name, let old) = lines.next(in: line) else {
       return changed.append(bytes: line)
     }
     let key = line.extracting(name)
-    if unwanted.index(of: key) != nil {
+    var isUnwanted = false
+    for list in unwanted where list.index(of: key) != nil { isUnwanted = true }
+    if isUnwanted {
       changed.append("#", bytes: line)
     } else if let new = value(of: key, in: wanted),
       !wanted.extracting(new).equals(

@@ -257,7 +257,7 @@ extension Log {
     case page
     /// Alerts over a limit, and duplicates.
     case limits
-    /// Messages of an MQTT broker that make no notification.
+    /// Messages of an MQTT broker, and requests, that make no notification.
     case messages
 
     var noun: StaticString {

@@ -48,26 +48,13 @@ extension Agent {
   private mutating func writeReceipt() {
     let settlement = courier.settlement
     var text = Text(capacity: 2048)
-    switch settlement.outcome {
-    case .postponed:
+    if settlement.outcome == .postponed {
       text.append("~ ")
       courier.appendPostponedName(to: &text)
-    case .accepted: text.append("+ ")
-    case .rejected, .refused: text.append("! ")
-    default: text.append("- ")
+      text.append("\n")
+    } else {
+      Receipt.appendLine(settlement, failure: courier.failure(), to: &text)
     }
-    if settlement.outcome != .postponed {
-      text.append(settlement.line)
-      text.append(" ")
-      if let token = settlement.token {
-        text.append(hex: token.bytes)
-      } else {
-        text.append("*")
-      }
-      text.append(" ")
-      settlement.describe(failure: courier.failure(), to: &text)
-    }
-    text.append("\n")
     Receipt.append(text, for: courier.recordedName(), in: spool.root.number)
   }
 

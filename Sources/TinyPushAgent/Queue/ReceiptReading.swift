@@ -3,18 +3,55 @@ import TinyPush
 
 /// The line of a receipt that tells how a notification was settled.
 public struct ReceiptLine: ~Escapable {
-  /// How a notification was settled.
-  public enum Kind {
+  /// How a notification was settled, apart from its details.
+  public enum Outcome: Int, BitwiseCopyable {
     /// The service has the notification.
     case accepted
     /// The notification is wrong, or the service refused it.
     case refused
-    /// The notification was not sent, or may not have arrived.
-    case unsent
+    /// The token is suppressed.
+    case suppressed
+    /// The notification expired before it could be sent.
+    case expired
+    /// A newer notification replaces this one.
+    case replaced
+    /// The notification was over a limit.
+    case limited
+    /// The token got the same notification a while ago.
+    case repeated
+    /// Nobody knows whether the notification arrived, and it is not sent again.
+    case uncertain
+
+    private static var names: WordList {
+      "accepted refused suppressed expired replaced limited repeated uncertain"
+    }
+
+    /// The word for the outcome.
+    public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[rawValue] } }
+
+    init?(name: Span<UInt8>) {
+      guard let number = Self.names.index(of: name) else { return nil }
+      self.init(rawValue: number)
+    }
+
+    /// The outcome of a settlement that is not postponed.
+    init(_ outcome: Settlement.Outcome) {
+      self =
+        switch outcome {
+        case .accepted: .accepted
+        case .rejected, .refused: .refused
+        case .suppressed: .suppressed
+        case .expired: .expired
+        case .superseded: .replaced
+        case .limited: .limited
+        case .duplicate: .repeated
+        case .dropped, .postponed: .uncertain
+        }
+    }
   }
 
   /// How the notification was settled.
-  public let kind: Kind
+  public let outcome: Outcome
   /// The line of the file; 0 if it was not counted.
   public let line: UInt64
   /// The device token in hex digits; empty if the line applies to all recipients.
@@ -25,27 +62,21 @@ public struct ReceiptLine: ~Escapable {
   /// Reads a line; nil if it is not about a notification.
   @_lifetime(copy text)
   init?(_ text: Span<UInt8>) {
-    guard text.count > 2 else { return nil }
-    switch text[0] {
-    case UInt8(ascii: "+"): kind = .accepted
-    case UInt8(ascii: "!"): kind = .refused
-    case UInt8(ascii: "-"): kind = .unsent
-    default: return nil
-    }
-    var ends = InlineArray<2, Int>(repeating: text.count)
-    var (index, found) = (2, 0)
-    while index < text.count, found < 2 {
+    var ends = InlineArray<3, Int>(repeating: text.count)
+    var (index, found) = (0, 0)
+    while index < text.count, found < 3 {
       if text[index] == .space {
         ends[found] = index
         found += 1
       }
       index += 1
     }
-    guard found == 2 else { return nil }
-    line = Config.number(text.extracting(2..<ends[0])) ?? 0
-    let token = text.extracting(ends[0] + 1..<ends[1])
+    guard found == 3, let outcome = Outcome(name: text.extracting(0..<ends[0])) else { return nil }
+    self.outcome = outcome
+    line = Config.number(text.extracting(ends[0] + 1..<ends[1])) ?? 0
+    let token = text.extracting(ends[1] + 1..<ends[2])
     self.token = DeviceToken(hex: token) != nil ? token : token.extracting(0..<0)
-    words = text.extracting(ends[1] + 1..<text.count)
+    words = text.extracting(ends[2] + 1..<text.count)
   }
 }
 

@@ -6,13 +6,12 @@ import TinyPush
 /// The sender creates it before the file comes into `new/`, and removes it at the end. The agent
 /// appends a line for each settled notification:
 ///
-///     + LINE TOKEN WORDS    the service has the notification
-///     ! LINE TOKEN WORDS    the notification is wrong, or the service refused it
-///     - LINE TOKEN WORDS    the notification was not sent, or may not have arrived
-///     ~ NAME                the notification waits in `later/`, and comes back under this name
-///     = NAME                the file of this name leaves, and all lines about it stand above
+///     OUTCOME LINE TOKEN WORDS    how the notification was settled
+///     ~ NAME                      it waits in `later/`, and comes back under this name
+///     = NAME                      the file of this name leaves; all lines about it stand above
 ///
-/// LINE is 0 if the line was not counted, and TOKEN is `*` if the line applies to all recipients.
+/// OUTCOME is the name of a ``ReceiptLine/Outcome``. LINE is 0 if the line was not counted, and TOKEN
+/// is `*` if the line applies to all recipients.
 enum Receipt {
   private static let suffix: StaticString = ".receipt"
 
@@ -45,6 +44,19 @@ enum Receipt {
     if Descriptor.writeAll(file.number, line.bytes) != 0 { unlinkat(tmp.number, path.pointer, 0) }
   }
 
+  /// Appends the line of a settled notification.
+  ///
+  /// - Parameter failure: the line of ``Courier/failure()``; empty if absent.
+  @inline(never)
+  static func appendLine(_ settlement: Settlement, failure: Span<UInt8>, to text: inout Text) {
+    text.append(bytes: ReceiptLine.Outcome(settlement.outcome).name)
+    text.append(" ", settlement.line, " ")
+    if let token = settlement.token { text.append(hex: token.bytes) } else { text.append("*") }
+    text.append(" ")
+    settlement.describe(failure: failure, to: &text)
+    text.append("\n")
+  }
+
   /// Records that the file leaves.
   static func end(_ name: Span<UInt8>, in root: Int32) {
     var text = Text(capacity: 300)
@@ -61,9 +73,7 @@ enum Receipt {
     name.appendReleased(later, to: &released)
     guard SpoolName.isAwaited(released.bytes) else { return }
     var text = Text(capacity: 300)
-    text.append("- 0 * ")
-    Settlement(outcome: .superseded).describe(failure: Span(), to: &text)
-    text.append("\n")
+    appendLine(Settlement(outcome: .superseded), failure: Span(), to: &text)
     append(text, for: released.bytes, in: root)
     end(released.bytes, in: root)
   }

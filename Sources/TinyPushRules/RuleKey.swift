@@ -51,6 +51,9 @@ public enum RuleKey: UInt8, BitwiseCopyable {
   }
   /// Whether the key is about the messages that come.
   var isOfMessage: Bool { self == .retained || self == .goOn || self == .onChange }
+  /// Whether the key is of no use for requests: a broker repeats states, and a service that ends
+  /// between requests remembers none.
+  var isOfBroker: Bool { self == .retained || self == .onChange || self == .silentFor }
   /// Whether the key makes a device show or do something.
   var isContent: Bool {
     switch self {
@@ -70,5 +73,6 @@ public enum RuleProblem: Error, Equatable {
   case data
   case empty
   case silence
+  case broker
   case tooMany
 }

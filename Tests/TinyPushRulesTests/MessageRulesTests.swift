@@ -1,13 +1,13 @@
 import Testing
 import TinyPush
-import TinyPushMQTT
+import TinyPushRules
 
 /// The notification that rules make of a message; nil: no rule is met.
 private func notification(
   _ rules: [(filter: String, keys: [(String, String)])], topic: String, payload: String,
   packetID: UInt16? = nil
 ) throws -> String? {
-  var table = TopicRules()
+  var table = MessageRules(of: .topics)
   for rule in rules {
     try table.begin(Array(rule.filter.utf8).span)
     for (name, value) in rule.keys {
@@ -19,7 +19,7 @@ private func notification(
   let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
   var line = Text(capacity: 8192)
   let outcome = table.append(
-    topic: topic.span, payload: payload.span, packetID: packetID, to: &line)
+    address: topic.span, payload: payload.span, packetID: packetID, to: &line)
   guard case .rule = outcome else { return nil }
   return line.bytes.string
 }
@@ -84,8 +84,8 @@ private let leak = [
 }
 
 /// What becomes of a message of the topic `a`, if there is a rule for the topic `r`.
-private func outcome(_ topic: String, _ payload: String) throws -> TopicRules.Outcome {
-  var table = TopicRules()
+private func outcome(_ topic: String, _ payload: String) throws -> MessageRules.Outcome {
+  var table = MessageRules(of: .topics)
   try table.begin(Array("r".utf8).span)
   for name in ["alert", "title"] {
     let key = RuleKey(Array(name.utf8).span)
@@ -94,7 +94,7 @@ private func outcome(_ topic: String, _ payload: String) throws -> TopicRules.Ou
   var line = Text(capacity: 256 * 1024)
   line.append("before\n")
   let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
-  let outcome = table.append(topic: topic.span, payload: payload.span, packetID: 1, to: &line)
+  let outcome = table.append(address: topic.span, payload: payload.span, packetID: 1, to: &line)
   // What is not sent leaves nothing behind.
   #expect(line.bytes.string.hasPrefix("before\n"))
   if outcome == .ignored || outcome == .tooLarge { #expect(line.count == 7) }
@@ -102,7 +102,7 @@ private func outcome(_ topic: String, _ payload: String) throws -> TopicRules.Ou
 }
 
 @Test(arguments: [
-  (#"{"payload":{"aps":{"alert":"x"}},"to":"a"}"#, TopicRules.Outcome.notification),
+  (#"{"payload":{"aps":{"alert":"x"}},"to":"a"}"#, MessageRules.Outcome.notification),
   (#" {"aps":{"alert":"x"}} "#, .notification),
   (#"{"to":"a","payload":{"mdm":"x"}}"#, .notification),
   // Packets of other programs have an object with this name, too.
@@ -111,23 +111,23 @@ private func outcome(_ topic: String, _ payload: String) throws -> TopicRules.Ou
   (#"{"aps":1}"#, .ignored), (#"["aps"]"#, .ignored), ("on", .ignored), ("", .ignored),
 ])
 func `a payload that is a notification goes as it is`(
-  payload: String, expected: TopicRules.Outcome
+  payload: String, expected: MessageRules.Outcome
 ) throws {
   #expect(try outcome("a", payload) == expected)
   #expect(try outcome("r", payload) == (payload.isEmpty ? .ignored : .rule(0)))
 }
 
 @Test func `a notification in a message that a rule is for is not sent as it is`() throws {
-  var table = TopicRules()
+  var table = MessageRules(of: .topics)
   try table.begin(Array("a".utf8).span)
   try table.set(.when, to: Array("payload.x = 1".utf8).span)
   try table.set(.alert, to: Array("x".utf8).span)
   var line = Text(capacity: 1024)
   let payload = Array(#"{"aps":{"alert":"x"}}"#.utf8)
-  for (topic, expected) in [("a", TopicRules.Outcome.ignored), ("b", .notification)] {
+  for (topic, expected) in [("a", MessageRules.Outcome.ignored), ("b", .notification)] {
     let topic = Array(topic.utf8)
     let outcome = table.append(
-      topic: topic.span, payload: payload.span, packetID: 1, to: &line)
+      address: topic.span, payload: payload.span, packetID: 1, to: &line)
     #expect(outcome == expected)
   }
 }
@@ -135,19 +135,19 @@ func `a payload that is a notification goes as it is`(
 @Test func `a retained message may be old, and makes a notification only if its rule says so`()
   throws
 {
-  var table = TopicRules()
+  var table = MessageRules(of: .topics)
   for (filter, word) in [("a/#", "no"), ("a/b", "yes")] {
     try table.begin(Array(filter.utf8).span)
     try table.set(.alert, to: Array("{payload}".utf8).span)
     try table.set(.retained, to: Array(word.utf8).span)
   }
   func outcome(_ topic: String, _ payload: String = "wet", isRetained: Bool = true)
-    -> TopicRules.Outcome
+    -> MessageRules.Outcome
   {
     var line = Text(capacity: 1024)
     let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
     let outcome = table.append(
-      topic: topic.span, payload: payload.span, packetID: 1, isRetained: isRetained, to: &line)
+      address: topic.span, payload: payload.span, packetID: 1, isRetained: isRetained, to: &line)
     if case .rule = outcome { #expect(line.count > 0) } else { #expect(line.count == 0) }
     return outcome
   }
@@ -160,7 +160,7 @@ func `a payload that is a notification goes as it is`(
 
 @Test func `a rule may let the rules behind it make notifications, each with its identity`() throws
 {
-  var table = TopicRules()
+  var table = MessageRules(of: .topics)
   let rules = [
     ("payload.leak = true", "wet", "yes"), ("payload.battery < 15", "low", "no"),
     ("payload.battery < 20", "never", "no"),
@@ -174,11 +174,11 @@ func `a payload that is a notification goes as it is`(
   let topic = Array("a".utf8)
   let payload = Array(#"{"leak":true,"battery":10}"#.utf8)
   var line = Text(capacity: 4096)
-  var made: [TopicRules.Outcome] = []
+  var made: [MessageRules.Outcome] = []
   var first = 0
   while true {
     let outcome = table.append(
-      topic: topic.span, payload: payload.span, packetID: 7, from: first, to: &line)
+      address: topic.span, payload: payload.span, packetID: 7, from: first, to: &line)
     made.append(outcome)
     guard case .rule(let rule) = outcome, table.goesOn(rule) else { break }
     first = rule + 1
@@ -291,7 +291,7 @@ func `a mistake in a rule is found`(key: String, value: String, problem: RulePro
 
 /// The mistake in a rule with one key.
 private func mistake(filter: String, _ key: String, _ value: String) -> RuleProblem? {
-  var rules = TopicRules()
+  var rules = MessageRules(of: .topics)
   guard let key = RuleKey(Array(key.utf8).span) else { return nil }
   do throws(RuleProblem) {
     try rules.begin(Array(filter.utf8).span)

@@ -3,10 +3,12 @@ import TinyPush
 /// The rules that make notifications of messages: for each a topic filter, conditions, and
 /// templates.
 ///
+/// The message may be a request: its path stands for the topic, and its body is the payload.
+///
 /// The first rule whose filter and conditions a message meets makes its notification, and those
-/// behind it, too, if the rule says so. A message whose topic no filter matches may be a
+/// behind it, too, if the rule says so. A message of a broker whose topic no filter matches may be a
 /// notification itself, which goes as it is.
-public struct TopicRules: ~Copyable {
+public struct MessageRules: ~Copyable {
   struct Rule: BitwiseCopyable {
     var filterStart: Int32
     var filterEnd: Int32
@@ -25,9 +27,9 @@ public struct TopicRules: ~Copyable {
   private static let entriesMax = 2048
   private static let textBytesMax = 128 * 1024
 
-  private let rules = FixedBuffer<Rule>(capacity: TopicRules.rulesMax)
-  let entries = FixedBuffer<Entry>(capacity: TopicRules.entriesMax)
-  private let texts = FixedBuffer<UInt8>(capacity: TopicRules.textBytesMax)
+  private let rules = FixedBuffer<Rule>(capacity: MessageRules.rulesMax)
+  let entries = FixedBuffer<Entry>(capacity: MessageRules.entriesMax)
+  private let texts = FixedBuffer<UInt8>(capacity: MessageRules.textBytesMax)
   /// The number of rules.
   public private(set) var count = 0
   private var entryCount = 0
@@ -39,8 +41,11 @@ public struct TopicRules: ~Copyable {
   var hasChanges = false
   var hasSilences = false
 
+  /// Where the messages come from.
+  public let source: RuleSource
+
   /// Creates an empty table.
-  public init() {}
+  public init(of source: RuleSource) { self.source = source }
 
   @inline(never)
   deinit {}
@@ -54,6 +59,8 @@ public struct TopicRules: ~Copyable {
   /// - Parameter line: the line of the configuration that begins the rule.
   public mutating func begin(_ filter: Span<UInt8>, line: Int32 = 0) throws(RuleProblem) {
     guard TopicFilter.isValid(filter) else { throw .filter }
+    // The path without anything is that of notifications.
+    if source == .paths, filter[0] != .slash || filter.count == 1 { throw .filter }
     guard count < Self.rulesMax else { throw .tooMany }
     let text = try store(filter)
     rules[count] = Rule(
@@ -72,11 +79,12 @@ public struct TopicRules: ~Copyable {
         throw .twice
       }
     }
+    if source == .paths, key.isOfBroker { throw .broker }
     if key == .when {
-      guard Condition.isValid(value) else { throw .condition }
+      guard Condition.isValid(value, source) else { throw .condition }
     } else if !key.isFixed {
       do throws(Template.Problem) {
-        try Template.check(value)
+        try Template.check(value, source)
       } catch {
         throw error == .unknown ? .expression : .braces
       }
@@ -167,9 +175,10 @@ public struct TopicRules: ~Copyable {
   /// The line of the configuration that begins a rule.
   public func line(of rule: Int) -> Int32 { rules[rule].line }
 
-  /// The first rule whose filter matches a topic, whatever its conditions; nil: no filter matches.
-  public func first(for topic: Span<UInt8>) -> Int? {
-    for rule in 0..<count where TopicFilter.matches(filter(rule), topic) { return rule }
+  /// The first rule whose filter matches a topic or a path, whatever its conditions; nil: no filter
+  /// matches.
+  public func first(for address: Span<UInt8>) -> Int? {
+    for rule in 0..<count where TopicFilter.matches(filter(rule), address) { return rule }
     return nil
   }
 
@@ -182,7 +191,7 @@ public struct TopicRules: ~Copyable {
   public enum Outcome: Equatable, Sendable {
     /// The rule of this number made a notification.
     ///
-    /// If it ``TopicRules/goesOn(_:)``, the rules behind it may make more.
+    /// If it ``MessageRules/goesOn(_:)``, the rules behind it may make more.
     case rule(Int)
     /// The payload is a notification itself.
     case notification
@@ -202,19 +211,20 @@ public struct TopicRules: ~Copyable {
   /// Appends the notification of a message, as one JSON object and a line end.
   ///
   /// The first rule that the message meets makes the notification. If no rule is for its topic, the
-  /// payload may be a notification itself. An empty payload, which clears a retained message, makes
-  /// none.
+  /// payload may be a notification itself. An empty payload of a broker, which clears a retained
+  /// message, makes none.
   ///
   /// - Parameters:
-  ///   - packetID: the message's packet identifier; nil: QoS 0.
+  ///   - address: the topic, or the path.
+  ///   - packetID: the message's packet identifier; nil: QoS 0, or a request.
   ///   - isRetained: whether the message is the retained one of its topic, and so may be old.
   ///   - first: the first rule to look at.
   public mutating func append(
-    topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, isRetained: Bool = false,
+    address: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, isRetained: Bool = false,
     from first: Int = 0, to line: inout Text
   ) -> Outcome {
     let start = line.count
-    let message = MessageText(topic: topic, payload: payload)
+    let message = MessageText(address, payload: payload, of: source)
     let outcome = make(message, packetID, isRetained, from: first, to: &line)
     guard !line.isCut, line.count - start <= NotificationReader.objectBytesMax + 1 else {
       line.truncate(to: start)
@@ -238,10 +248,10 @@ public struct TopicRules: ~Copyable {
     _ message: MessageText, _ packetID: UInt16?, _ isRetained: Bool, from first: Int,
     to line: inout Text
   ) -> Outcome {
-    guard message.payload.count > 0 else { return .ignored }
+    guard message.payload.count > 0 || source == .paths else { return .ignored }
     var outcome = Outcome.ignored
     var hasRule = first > 0
-    for rule in first..<count where TopicFilter.matches(filter(rule), message.topic) {
+    for rule in first..<count where TopicFilter.matches(filter(rule), message.address) {
       hasRule = true
       guard holds(rule, message) else {
         forgetChange(rule, message)
@@ -275,7 +285,9 @@ public struct TopicRules: ~Copyable {
       append(rule, of: message, key: key, to: &line)
       return .rule(rule)
     }
-    guard !hasRule, message.isJSON, Self.isNotification(message.payload) else { return outcome }
+    guard !hasRule, source == .topics, message.isJSON, Self.isNotification(message.payload) else {
+      return outcome
+    }
     guard !isRetained else { return .retained }
     line.append(bytes: message.payload)
     line.append("\n")

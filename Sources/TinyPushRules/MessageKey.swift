@@ -12,7 +12,7 @@ struct MessageKey: BitwiseCopyable {
   /// Creates the key of a message, or of one of several notifications of it.
   init(_ message: MessageText, packetID: UInt16, part: Int) {
     var hash = Hash()
-    hash.add(message.topic)
+    hash.add(message.address)
     hash.add(UInt8(0))
     hash.add(message.payload)
     hash.add(UInt64(packetID))
@@ -20,7 +20,7 @@ struct MessageKey: BitwiseCopyable {
     high = hash.value
     var content = ContentHash()
     content.add(message.payload)
-    content.add(message.topic)
+    content.add(message.address)
     low = content.value &* 31 &+ UInt64(packetID)
   }
 

@@ -1,7 +1,7 @@
 import TinyPush
 
 /// What rules remember of earlier messages: the last notification, and when a topic was heard.
-extension TopicRules {
+extension MessageRules {
   // MARK: - Changes
 
   /// What a rule for changes compares: the notifications with one collapse ID, or else those of one
@@ -13,7 +13,7 @@ extension TopicRules {
     }
     var hash = Hash()
     hash.add(UInt64(rule))
-    if scratch.count > 0 { hash.add(scratch.bytes) } else { hash.add(message.topic) }
+    if scratch.count > 0 { hash.add(scratch.bytes) } else { hash.add(message.address) }
     return hash.value
   }
 
@@ -25,7 +25,7 @@ extension TopicRules {
 
   mutating func forgetChanges(behind rule: Int, _ message: MessageText) {
     guard hasChanges else { return }
-    for other in rule + 1..<count where TopicFilter.matches(filter(other), message.topic) {
+    for other in rule + 1..<count where TopicFilter.matches(filter(other), message.address) {
       forgetChange(other, message)
     }
   }
@@ -64,7 +64,7 @@ extension TopicRules {
     topic: Span<UInt8>, payload: Span<UInt8>, at now: Instant
   ) -> Bool {
     guard hasSilences, payload.count > 0 else { return true }
-    let message = MessageText(topic: topic, payload: payload)
+    let message = MessageText(topic, payload: payload, of: source)
     var hasRoom = true
     for rule in 0..<count where TopicFilter.matches(filter(rule), topic) {
       guard let wait = silence(rule), holds(rule, message) else { continue }
@@ -82,7 +82,8 @@ extension TopicRules {
     let rule = silences.rule(index)
     let payload = ("" as StaticString).span
     append(
-      rule, of: MessageText(topic: silences.topic(index), payload: payload), key: nil, to: &line)
+      rule, of: MessageText(silences.topic(index), payload: payload, of: source), key: nil,
+      to: &line)
     return rule
   }
 

@@ -3,7 +3,7 @@ import TinyPush
 /// A condition of a rule, such as `payload.water_leak = true` or `payload.temperature > 30`.
 ///
 /// An expression, one of `=`, `!=`, `<`, `<=`, `>`, `>=` and `contains`, and a value: a text, in
-/// quotes or not, or an expression that begins with `payload.` or `topic.`. Two numbers are compared
+/// quotes or not, or an expression that begins with `payload.` or `topic.` (of a request: `path.`). Two numbers are compared
 /// as numbers. Other values are equal or not; they are never less or greater. A missing value meets
 /// `!=` only. Of several values (`payload.*.battery`), one is enough. `or` stands between conditions
 /// of which one is enough.
@@ -21,10 +21,10 @@ enum Condition {
   }
 
   /// Whether a text is a condition.
-  static func isValid(_ text: Span<UInt8>) -> Bool {
+  static func isValid(_ text: Span<UInt8>, _ source: RuleSource) -> Bool {
     var start = 0
     while let end = nextTerm(text, from: start) {
-      guard parse(text, start..<end.term) != nil else { return false }
+      guard parse(text, start..<end.term, source) != nil else { return false }
       start = end.next
     }
     return true
@@ -36,7 +36,9 @@ enum Condition {
   static func holds(_ text: Span<UInt8>, for message: MessageText, _ scratch: inout Text) -> Bool {
     var start = 0
     while let end = nextTerm(text, from: start) {
-      if let term = parse(text, start..<end.term), holds(term, text, message, &scratch) {
+      if let term = parse(text, start..<end.term, message.source),
+        holds(term, text, message, &scratch)
+      {
         return true
       }
       start = end.next
@@ -104,7 +106,9 @@ enum Condition {
     return (text.count, text.count + 1)
   }
 
-  private static func parse(_ text: Span<UInt8>, _ range: Range<Int>) -> Term? {
+  private static func parse(
+    _ text: Span<UInt8>, _ range: Range<Int>, _ source: RuleSource
+  ) -> Term? {
     for index in range {
       let byte = text[index]
       let isPair = index + 1 < range.upperBound && text[index + 1] == .equals
@@ -122,7 +126,7 @@ enum Condition {
         (comparison, length) = (.contains, 8)
       }
       let expression = text.trimmed(range.lowerBound..<index)
-      guard Template.isExpression(text.extracting(expression)) else { return nil }
+      guard Template.isExpression(text.extracting(expression), source) else { return nil }
       var value = text.trimmed(index + length..<range.upperBound)
       if value.count >= 2, text[value.lowerBound] == .quote, text[value.upperBound - 1] == .quote {
         value = value.lowerBound + 1..<value.upperBound - 1
@@ -137,10 +141,8 @@ enum Condition {
         default: break
         }
       }
-      let isExpression =
-        word.begins(with: ("payload." as StaticString).span)
-        || word.begins(with: ("topic." as StaticString).span)
-      guard !isExpression || Template.isExpression(word) else { return nil }
+      let isExpression = Template.isPart(word, source)
+      guard !isExpression || Template.isExpression(word, source) else { return nil }
       return Term(
         expression: expression, comparison: comparison, value: value, isExpression: isExpression)
     }

@@ -1,5 +1,5 @@
 import Testing
-import TinyPushMQTT
+import TinyPushRules
 
 private func hash(_ bytes: [UInt8], _ pieces: [Int] = []) -> UInt64 {
   var hash = ContentHash()

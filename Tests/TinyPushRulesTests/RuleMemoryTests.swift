@@ -1,10 +1,10 @@
 import Testing
 import TinyPush
-import TinyPushMQTT
+import TinyPushRules
 
 /// Rules, and the alerts that they make of messages.
 private final class Ringing {
-  var rules = TopicRules()
+  var rules = MessageRules(of: .topics)
 
   init(_ text: [(filter: String, keys: KeyValuePairs<String, String>)]) throws {
     for rule in text {
@@ -25,7 +25,8 @@ private final class Ringing {
     while true {
       var line = Text(capacity: 8192)
       let outcome = rules.append(
-        topic: topic.span, payload: payload.span, packetID: 1, isRetained: isRetained, from: first,
+        address: topic.span, payload: payload.span, packetID: 1, isRetained: isRetained,
+        from: first,
         to: &line)
       guard case .rule(let rule) = outcome else { return alerts }
       alerts.append(alert(line.bytes.string))
@@ -189,7 +190,7 @@ private let sensors: [(filter: String, keys: KeyValuePairs<String, String>)] = [
 ])
 func `a rule for silence takes nothing of messages`(keys: [String: String]) throws {
   #expect(throws: RuleProblem.silence) {
-    var rules = TopicRules()
+    var rules = MessageRules(of: .topics)
     try rules.begin(Array("a".utf8).span)
     for (name, value) in keys {
       let key = RuleKey(Array(name.utf8).span)

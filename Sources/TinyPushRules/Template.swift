@@ -2,8 +2,8 @@ import TinyPush
 
 /// A text with expressions in braces, such as `{topic.2}: {payload.state}`.
 ///
-/// `{topic}` is the topic, `{topic.2}` its second level, `{payload}` the payload, and
-/// `{payload.a.0.b}` a value in a JSON payload. `{payload.t:.1f}` rounds a number, and
+/// `{topic}` is the topic, `{topic.2}` its second level (of a request: `{path}` and `{path.2}`),
+/// `{payload}` the payload, and `{payload.a.0.b}` a value in a JSON payload. `{payload.t:.1f}` rounds a number, and
 /// `{payload.contact:true=closed,false=open}` has words for values. `{{` and `}}` are braces. An
 /// expression without a value stands for nothing.
 enum Template {
@@ -15,7 +15,7 @@ enum Template {
   }
 
   /// Checks a template.
-  static func check(_ template: Span<UInt8>) throws(Problem) {
+  static func check(_ template: Span<UInt8>, _ source: RuleSource) throws(Problem) {
     var index = 0
     while index < template.count {
       let byte = template[index]
@@ -30,7 +30,7 @@ enum Template {
       while index < template.count, template[index] != .closeBrace { index += 1 }
       guard index < template.count else { throw .unclosed }
       let expression = template.extracting(start..<index)
-      guard isExpression(expression.extracting(0..<formatStart(of: expression))) else {
+      guard isExpression(expression.extracting(0..<formatStart(of: expression)), source) else {
         throw .unknown
       }
       index += 1
@@ -38,11 +38,16 @@ enum Template {
   }
 
   /// Whether a text is an expression: `topic`, `topic.N`, `payload` or `payload.PATH`.
-  static func isExpression(_ text: Span<UInt8>) -> Bool {
-    if text.equals("topic") || text.equals("payload") { return true }
-    if let rest = rest(of: text, behind: "payload.") { return !rest.isEmpty }
-    guard let rest = rest(of: text, behind: "topic.") else { return false }
+  static func isExpression(_ text: Span<UInt8>, _ source: RuleSource) -> Bool {
+    if text.equals(source.word) || text.equals("payload") { return true }
+    if let rest = rest(of: text, behind: "payload") { return rest.count > 0 }
+    guard let rest = rest(of: text, behind: source.word) else { return false }
     return level(text.extracting(rest)) != nil
+  }
+
+  /// Whether a text begins as the expression of a part does: `topic.` or `payload.`.
+  static func isPart(_ text: Span<UInt8>, _ source: RuleSource) -> Bool {
+    rest(of: text, behind: "payload") != nil || rest(of: text, behind: source.word) != nil
   }
 
   private static let payload: StaticString = "payload"
@@ -95,22 +100,24 @@ enum Template {
   static func append(
     expression: Span<UInt8>, of message: MessageText, to text: inout Text
   ) -> Bool {
-    if expression.equals("topic") {
-      text.append(bytes: message.topic)
+    if expression.equals(message.source.word) {
+      text.append(bytes: message.address)
       return true
     }
     if expression.equals("payload") {
       text.append(bytes: message.payload)
       return true
     }
-    if let rest = rest(of: expression, behind: "topic."),
+    if let rest = rest(of: expression, behind: message.source.word),
       let number = level(expression.extracting(rest))
     {
-      guard let level = TopicFilter.level(number, of: message.topic) else { return false }
-      text.append(bytes: message.topic.extracting(level))
+      guard let level = TopicFilter.level(message.source.level(number), of: message.address) else {
+        return false
+      }
+      text.append(bytes: message.address.extracting(level))
       return true
     }
-    guard message.isJSON, let rest = rest(of: expression, behind: "payload."),
+    guard message.isJSON, let rest = rest(of: expression, behind: "payload"),
       let value = PayloadPath.find(expression.extracting(rest), in: message.payload)
     else { return false }
     append(value, of: message.payload, to: &text)
@@ -124,7 +131,7 @@ enum Template {
     _ body: (borrowing Text) -> Bool
   ) {
     let start = text.count
-    guard message.isJSON, let rest = rest(of: expression, behind: "payload.") else {
+    guard message.isJSON, let rest = rest(of: expression, behind: "payload") else {
       if append(expression: expression, of: message, to: &text) { _ = body(text) }
       return text.truncate(to: start)
     }
@@ -210,8 +217,11 @@ enum Template {
     return nil
   }
 
-  private static func rest(of text: Span<UInt8>, behind prefix: StaticString) -> Range<Int>? {
-    text.begins(with: prefix.span) ? prefix.utf8CodeUnitCount..<text.count : nil
+  /// What follows a word and a dot; nil: the text does not begin so.
+  private static func rest(of text: Span<UInt8>, behind word: StaticString) -> Range<Int>? {
+    let count = word.utf8CodeUnitCount
+    guard text.count > count, text.begins(with: word.span), text[count] == .dot else { return nil }
+    return count + 1..<text.count
   }
 
   /// The number of a level, from 1 to 99.
@@ -221,18 +231,21 @@ enum Template {
   }
 }
 
-/// Topic and payload of a message.
+/// What rules read of a message.
 struct MessageText: ~Escapable {
-  let topic: Span<UInt8>
+  /// The topic or the path.
+  let address: Span<UInt8>
   let payload: Span<UInt8>
+  let source: RuleSource
   /// Whether the payload is one JSON value.
   let isJSON: Bool
 
   /// Creates the text of a message.
-  @_lifetime(copy topic, copy payload)
-  init(topic: Span<UInt8>, payload: Span<UInt8>) {
-    self.topic = topic
+  @_lifetime(copy address, copy payload)
+  init(_ address: Span<UInt8>, payload: Span<UInt8>, of source: RuleSource) {
+    self.address = address
     self.payload = payload
+    self.source = source
     isJSON = PayloadPath.isJSON(payload)
   }
 }

@@ -1,6 +1,6 @@
 import Testing
 import TinyPush
-import TinyPushMQTT
+import TinyPushRules
 
 @Test(arguments: [
   ("a/b", true), ("+", true), ("#", true), ("a/+/c", true), ("a/#", true), ("+/+", true),

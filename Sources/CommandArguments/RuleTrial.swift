@@ -1,0 +1,143 @@
+import CLinux
+import TinyPush
+import TinyPushAgent
+import TinyPushRules
+
+/// Tries rules on messages, and says what they make of each.
+public struct RuleTrial: ~Copyable {
+  private static let findingsMax = 100
+
+  /// The file of the rules.
+  private let file: UnsafePointer<CChar>
+  private let agent: Rules
+  private var notification = Text(capacity: 512 * 1024)
+  /// What is wrong with the notification.
+  public private(set) var findings = Findings(capacity: RuleTrial.findingsMax)
+
+  /// - Parameters:
+  ///   - file: the name of the file with the rules.
+  ///   - agent: the rules of the agent's check.
+  public init(_ file: UnsafePointer<CChar>, _ agent: Rules) {
+    self.file = file
+    self.agent = agent
+  }
+
+  deinit {}
+
+  /// Whether the agent would refuse the notification.
+  public var isRefused: Bool { findings.refusals > 0 }
+
+  /// Forgets the last notification.
+  public mutating func clear() {
+    notification.clear()
+    findings = Findings(capacity: Self.findingsMax)
+  }
+
+  /// Makes the notification of a message, and checks it as the agent does.
+  ///
+  /// - Parameters:
+  ///   - address: the topic, or the path.
+  ///   - first: the first rule to look at.
+  public mutating func make(
+    _ rules: inout MessageRules, address: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?,
+    from first: Int
+  ) -> MessageRules.Outcome {
+    clear()
+    let outcome = rules.append(
+      address: address, payload: payload, packetID: packetID, from: first, to: &notification)
+    switch outcome {
+    case .tooLarge:
+      findings.add(Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax))
+    case .rule, .notification:
+      var reader = NotificationReader()
+      _ = reader.next(in: notification.unsafeBytes, isWhole: true, agent, &findings)
+    case .ignored, .retained, .unchanged, .heard: break
+    }
+    return outcome
+  }
+
+  /// The notification as JSON, without a line end.
+  @_lifetime(immortal)
+  public func json() -> Span<UInt8> {
+    let bytes = notification.unsafeBytes
+    let hasLineEnd = bytes.count > 0 && bytes[bytes.count - 1] == .lineFeed
+    return _overrideLifetime(
+      bytes.extracting(0..<(hasLineEnd ? bytes.count - 1 : bytes.count)), copying: ())
+  }
+
+  // MARK: - For people
+
+  /// Appends what became of the message: ` rule FILE:LINE [FILTER]`, or why there is nothing.
+  public func append(
+    _ outcome: MessageRules.Outcome, of rules: borrowing MessageRules, address: Span<UInt8>,
+    payload: Span<UInt8>, to text: inout Text
+  ) {
+    switch outcome {
+    case .rule(let rule):
+      text.append(" rule ")
+      appendPlace(of: rule, rules, to: &text)
+    case .notification: text.append(" no rule; the payload is a notification")
+    case .tooLarge: text.append(" refused")
+    case .unchanged: text.append(" ignored: the notification is the same as the one before")
+    case .heard:
+      text.append(" heard: a rule with silent-for rings when no more messages come")
+    case .ignored, .retained:
+      text.append(" ignored: ")
+      if payload.count == 0, rules.source == .topics {
+        text.append("it is empty, which clears a retained message")
+      } else if let rule = rules.first(for: address) {
+        text.append("the conditions of this rule do not hold: ")
+        appendPlace(of: rule, rules, to: &text)
+      } else {
+        text.append("no rule matches the ", rules.source.word)
+      }
+    }
+  }
+
+  private func appendPlace(
+    of rule: Int, _ rules: borrowing MessageRules, to text: inout Text
+  ) {
+    text.append(printable: CString.span(file))
+    text.append(":", rules.line(of: rule), " [")
+    text.append(printable: rules.filter(rule))
+    text.append("]")
+  }
+
+  /// Appends a line with the notification, if there is one, and a line for each finding.
+  public func appendNotification(to text: inout Text) {
+    if notification.count > 0 {
+      text.append("  ")
+      text.append(printable: json())
+      text.append("\n")
+    }
+    for index in 0..<findings.count {
+      text.append("  ", findings[index].isWarning ? "warning: " : "error: ")
+      findings[index].describe(in: &text)
+      text.append("\n")
+    }
+  }
+
+  /// Calls `body` with a warning for each recipients file of the rules that is missing, and the line
+  /// of its rule.
+  ///
+  /// Rules may be tried on another machine, which has no recipients files at all.
+  public static func forEachMissingList(
+    of rules: borrowing MessageRules, in directory: Span<UInt8>,
+    _ body: (Int32, borrowing Text) -> Void
+  ) {
+    let path = CString(directory)
+    guard access(path.pointer, F_OK) == 0 else { return }
+    var message = Text(capacity: 1024)
+    for rule in 0..<rules.count {
+      let line = rules.line(of: rule)
+      rules.forEachFixedRecipient(of: rule) { name in
+        guard !RecipientsFile.mayExist(name, in: directory) else { return }
+        message.clear()
+        message.append("there is no recipients file ")
+        message.append(printable: name)
+        message.append(" in ", printable: directory)
+        body(line, message)
+      }
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import TinyPush
+
+/// A request of which rules make notifications.
+public enum RuleRequest {
+  /// The longest path that rules are for.
+  public static var pathBytesMax: Int { 1024 }
+
+  /// Returns the mistake in a body that is meant as JSON; nil: it is JSON, or a text.
+  ///
+  /// Not all programs name the media type of their JSON. A text does not begin with a brace or a
+  /// bracket, and goes to the rules as it is.
+  ///
+  /// - Parameter isJSON: whether the media type is that of JSON.
+  public static func mistake(in body: Span<UInt8>, isJSON: Bool) -> Finding? {
+    var start = 0
+    while start < body.count, body[start] <= .space { start += 1 }
+    let isMeant = start < body.count && (body[start] == .openBrace || body[start] == .openBracket)
+    guard isJSON || isMeant else { return nil }
+    do throws(Webhook.Problem) {
+      try Webhook.check(body)
+      return nil
+    } catch {
+      guard case .json(let problem, let index) = error else { return nil }
+      return Finding(.json(problem), at: index)
+    }
+  }
+}

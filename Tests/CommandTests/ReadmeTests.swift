@@ -91,7 +91,7 @@ import Testing
     let named = try code().compactMap { line in
       line.wholeMatch(of: #/#?([a-z][a-z-]*)(?: = .*)/#).map { String($0.1) }
     }
-    #expect(named.count >= 10)
+    #expect(named.count >= 9)
     for name in named { #expect(settings.contains(name), "\(name)") }
   }
 

@@ -90,18 +90,21 @@ struct Main {
     _ source: Span<UInt8>, _ options: borrowing Options, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    var draft = Draft()
-    guard compose(&draft, Mail(source, SystemConverter())) else {
-      var message = Text()
+    var message = Text()
+    var names = names(options, source, config.recipients.span)
+    guard names.complete() else {
+      message.append("no recipients: add a device token to ", printable: config.recipients.span)
+      message.append("/default with tinypush recipient add default TOKEN")
+      throw fail(.dataRefused, message, arguments)
+    }
+    var notifications = Text(capacity: 4 * NotificationReader.objectBytesMax)
+    guard compose(Mail(source, SystemConverter()), names, to: &notifications) else {
       message.append("the mail is empty")
       throw fail(.dataRefused, message, arguments)
     }
-    address(&draft, options, source, config.recipients.span)
-    var notification = Text(capacity: 4 * NotificationReader.objectBytesMax)
-    draft.append(to: &notification)
     do throws(DropBox.Problem) {
       var box = try DropBox(config.spool.pointer)
-      try box.write(notification.bytes)
+      try box.write(notifications.bytes)
       _ = try box.drop(isSynced: true)
       return .ok
     } catch {
@@ -109,36 +112,45 @@ struct Main {
     }
   }
 
-  /// Takes the texts of the mail; false: there is none.
-  private static func compose(_ draft: inout Draft, _ mail: borrowing Mail) -> Bool {
+  /// Makes a notification of the mail, or several for many recipients files.
+  ///
+  /// Returns false if the mail shows nothing.
+  private static func compose(
+    _ mail: borrowing Mail, _ names: borrowing RecipientNames, to notifications: inout Text
+  ) -> Bool {
     guard !mail.isEmpty else { return false }
-    if mail.text.count > 0 {
-      if mail.subject.count > 0 { draft.set(.title, to: mail.subject.bytes) }
-      draft.set(.alert, to: mail.text.bytes)
-    } else {
-      draft.set(.alert, to: mail.subject.bytes)
+    var first = 0
+    while true {
+      var draft = Draft()
+      guard names.add(to: &draft, from: first) else { return true }
+      if mail.text.count > 0 {
+        if mail.subject.count > 0 { draft.set(.title, to: mail.subject.bytes) }
+        draft.set(.alert, to: mail.text.bytes)
+      } else {
+        draft.set(.alert, to: mail.subject.bytes)
+      }
+      draft.set(.sound, to: ("default" as StaticString).span)
+      // The programs that send mail do not look at a refusal.
+      draft.set(.trim, to: ("true" as StaticString).span)
+      draft.append(to: &notifications)
+      first += Envelope.listsMax
     }
-    draft.set(.sound, to: ("default" as StaticString).span)
-    // The programs that send mail do not look at a refusal.
-    draft.set(.trim, to: ("true" as StaticString).span)
-    return true
   }
 
-  /// Adds the recipients files that the addresses name, or else `default`.
-  private static func address(
-    _ draft: inout Draft, _ options: borrowing Options, _ mail: Span<UInt8>,
-    _ directory: Span<UInt8>
-  ) {
-    var lists = RecipientNames(directory)
+  /// Returns the recipients files that the addresses name.
+  private static func names(
+    _ options: borrowing Options, _ mail: Span<UInt8>, _ directory: Span<UInt8>
+  ) -> RecipientNames {
+    var names = RecipientNames(directory)
     for index in 0..<options.operandCount {
       let operand = options.operand(index)
       var addresses = AddressReader(0..<operand.count)
-      while let place = addresses.next(in: operand) { lists.add(operand.extracting(place)) }
+      while let place = addresses.next(in: operand) { names.add(operand.extracting(place)) }
     }
     if options.readsHeader {
-      Mail.forEachRecipient(of: mail) { lists.add($0) }
+      Mail.forEachRecipient(of: mail) { names.add($0) }
     }
-    lists.add(to: &draft)
+    return names
   }
 
   /// Says on standard error and in the system's log why a mail was not taken.

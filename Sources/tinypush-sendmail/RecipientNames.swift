@@ -5,7 +5,7 @@ import TinyPushAgent
 struct RecipientNames: ~Copyable {
   private let directory: Text
   /// The names, each behind a NUL.
-  private var names = Text(capacity: NotificationReader.objectBytesMax / 2)
+  private var names = Text(capacity: NotificationReader.objectBytesMax)
   /// Whether there is an address without a recipients file.
   private var hasOther = false
 
@@ -34,20 +34,38 @@ struct RecipientNames: ~Copyable {
   /// Adds a recipients file; returns false if there is none of this name.
   private mutating func insert(_ name: Span<UInt8>) -> Bool {
     guard RecipientsFile.exists(name, in: directory.bytes) else { return false }
-    guard !contains(name) else { return true }
-    names.append(byte: 0)
-    names.append(bytes: name)
+    if !contains(name) { append(name) }
     return true
   }
 
-  /// Gives the names to a notification; without a name, or for other addresses, `default` too.
-  mutating func add(to draft: inout Draft) {
+  private mutating func append(_ name: Span<UInt8>) {
+    names.append(byte: 0)
+    names.append(bytes: name)
+  }
+
+  /// Adds `default` if there is no other name, or for the addresses that name no recipients file.
+  ///
+  /// Returns false if there is no recipients file at all.
+  mutating func complete() -> Bool {
     let standard = Notification.defaultList.span
-    if hasOther || names.count == 0, !contains(standard) {
-      names.append(byte: 0)
-      names.append(bytes: standard)
+    if hasOther || names.count == 0, !contains(standard),
+      RecipientsFile.mayExist(standard, in: directory.bytes)
+    {
+      append(standard)
     }
-    forEach { draft.add(list: $0) }
+    return names.count > 0
+  }
+
+  /// Gives names to a notification, which holds only some, from a number on.
+  ///
+  /// Returns false if there are no further names.
+  func add(to draft: inout Draft, from first: Int) -> Bool {
+    var number = 0
+    forEach {
+      if first..<first + Envelope.listsMax ~= number { draft.add(list: $0) }
+      number += 1
+    }
+    return first < number
   }
 
   private func contains(_ name: Span<UInt8>) -> Bool {

@@ -257,7 +257,9 @@ import Testing
     try #require(installed.status == 0, "\(installed.errors)")
     let bridge = try box.bridge(to: broker)
     defer { bridge.kill() }
-    let config = try box.write("spool = \(box.spool)\n", to: "mail.conf")
+    try box.write("", to: "recipients/default")
+    let config = try box.write(
+      "spool = \(box.spool)\nrecipients = \(box.path)/recipients\n", to: "mail.conf")
     let program = try Build.command(Build.host, "tinypush-sendmail").joined(separator: " ")
     let sent = try box.run([
       "sh", "-ec",

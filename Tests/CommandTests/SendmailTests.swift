@@ -3,12 +3,18 @@ import Testing
 
 /// Mails that become alerts.
 @Suite(.sideBySide) struct SendmailTests {
+  /// Writes a configuration with a spool, and the recipients file `default`; returns its path.
+  private func config(in box: Box, spool: String = "spool") throws -> String {
+    try box.write("", to: "recipients/default")
+    return try box.write(
+      "spool = \(spool)\nrecipients = \(box.path)/recipients\n", to: "\(spool).conf")
+  }
+
   /// Runs the program with a mail, and returns the notifications in the spool.
   private func send(
     _ mail: String, _ words: [String], in box: Box, expecting status: Int32 = 0
   ) throws -> [[String: Any]] {
-    let config = try box.write(
-      "spool = spool\nrecipients = \(box.path)/recipients\n", to: "agent.conf")
+    let config = try config(in: box)
     let sent = try box.run(
       Build.command(Build.host, "tinypush-sendmail") + words,
       environment: ["TINYPUSH_CONFIG": config], input: mail)
@@ -32,7 +38,7 @@ import Testing
   func `the mails of another library are read, in all character sets`(build: String) throws {
     let box = try Box()
     defer { box.end() }
-    let config = try box.write("spool = spool\n", to: "agent.conf")
+    let config = try config(in: box)
     let read = try box.run(
       ["python3", Build.tools + "/mails.py", box.spool]
         + Build.command(build, "tinypush-sendmail"), environment: ["TINYPUSH_CONFIG": config])
@@ -69,6 +75,37 @@ import Testing
     }
   }
 
+  @Test func `a mail to many recipients files becomes several notifications`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let names = (1...35).map { "list\($0)" }
+    for name in names { try box.write("", to: "recipients/" + name) }
+    let sent = try send("Subject: x\n\ny\n", names + ["nobody"], in: box)
+    let lists = sent.compactMap { $0["to"] as? [String] }
+    #expect(lists.map(\.count) == [16, 16, 4])
+    #expect(lists.flatMap { $0 } == names + ["default"])
+    #expect(sent.allSatisfy { (alert($0) as? [String: String]) == ["title": "x", "body": "y"] })
+  }
+
+  @Test func `without the recipients file default, only a mail to another file is sent`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let config = try config(in: box)
+    try FileManager.default.removeItem(atPath: box.path + "/recipients/default")
+    try box.write("", to: "recipients/family")
+    let program = try Build.command(Build.host, "tinypush-sendmail")
+    let environment = ["TINYPUSH_CONFIG": config]
+    let refused = try box.run(program + ["root"], environment: environment, input: "x")
+    #expect(refused.status == 65)
+    #expect(
+      refused.errors
+        == "tinypush-sendmail: no recipients: add a device token to \(box.path)/recipients/default with tinypush recipient add default TOKEN\n"
+    )
+    #expect(box.names(in: "new") == [])
+    let sent = try box.run(program + ["root", "family"], environment: environment, input: "x")
+    #expect(sent.status == 0 && box.names(in: "new").count == 1)
+  }
+
   @Test func `a line with only a dot ends the mail, unless an option says otherwise`() throws {
     let box = try Box()
     defer { box.end() }
@@ -103,8 +140,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let program = try Build.command(Build.host, "tinypush-sendmail")
-    let config = try box.write("spool = spool\n", to: "agent.conf")
-    let elsewhere = try box.write("spool = nowhere\n", to: "elsewhere.conf")
+    let config = try config(in: box)
+    let elsewhere = try self.config(in: box, spool: "nowhere")
     for (words, mail, config, status, message) in [
       ([], "", config, 65, "the mail is empty"),
       ([], " \n\n", config, 65, "the mail is empty"),

@@ -21,7 +21,7 @@ package struct Envelope {
   /// The most recipients files that one notification may name.
   ///
   /// Inferred: a sender with more can merge them.
-  static let listsMax = 16
+  package static let listsMax = 16
   /// The earliest plausible date, 2001-09-09.
   static let dateMin: UInt64 = 1_000_000_000
 

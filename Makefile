@@ -140,7 +140,7 @@ faults: deps tests $(call programs,$(HOST)) ## let gateways fail, and count loss
 
 .PHONY: clients
 MINUTES := 3
-clients: deps build/$(HOST)/tinypush build/clients/venv ## send alerts with other HTTP/2 clients as well, and count cost and losses (MINUTES=15)
+clients: deps build/$(HOST)/tinypush build/clients/venv ## send alerts with other HTTP/2 clients too; count cost and losses (MINUTES=15)
 	@for file in Tests/Tools/goserver.go Tests/Benchmarks/Clients/with_go.go; do \
 	  GOCACHE=$(CURDIR)/build/clients/cache go build -o build/clients/ $$file || exit; done
 	@Tests/Benchmarks/clients build/$(HOST)/tinypush build/clients --minutes $(MINUTES)

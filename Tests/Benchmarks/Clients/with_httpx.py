@@ -1,4 +1,4 @@
-"""Sends the alerts of standard input with httpx over HTTP/2, as its documentation shows, with one more attempt to connect."""
+"""Sends the alerts of standard input with httpx, as its documentation of HTTP/2 shows, with one more try to connect."""
 import asyncio
 import os
 import ssl

@@ -1,4 +1,4 @@
-// Sends the alerts of standard input with Go's net/http, as its documentation shows, with a timeout of 10 seconds.
+// Sends the alerts of standard input with Go's net/http, close to its documentation, with a timeout of 10 seconds of our choice.
 // -tries is how often an alert is tried, with a second between.
 package main
 

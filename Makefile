@@ -32,6 +32,7 @@ NEEDS_test := apt-utils binutils curl $(NEEDS_deb) faketime golang-go gpg gpg-ag
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
+NEEDS_clients := curl golang-go nodejs openssl python3 python3-venv
 NEEDS_debtest := $(NEEDS_image) apt-utils curl gpg gpg-agent jq procps python3 systemd-container
 NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
@@ -39,7 +40,7 @@ NEEDS_flash := e2fsprogs mount openssl python3 systemd
 NEEDS_fuzz := qemu-user-static
 NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
 NEEDS_reproduce := $(NEEDS_release) faketime
-$(foreach name,bench deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
+$(foreach name,bench clients deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -161,6 +162,13 @@ flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as 
 .PHONY: faults
 faults: deps tests $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates
 	Tests/Benchmarks/faults
+
+.PHONY: clients
+MINUTES := 3
+clients: deps build/$(HOST)/tinypush build/clients/venv ## send alerts with other HTTP/2 clients too; count cost and losses (MINUTES=15)
+	@for file in Tests/Tools/goserver.go Tests/Benchmarks/Clients/with_go.go; do \
+	  GOCACHE=$(CURDIR)/build/clients/cache go build -o build/clients/ $$file || exit; done
+	@Tests/Benchmarks/clients build/$(HOST)/tinypush build/clients --minutes $(MINUTES)
 
 .PHONY: fleet
 fleet: deps $(call programs,$(HOST)) ## kill boxes that share an MQTT broker, and count losses and duplicates
@@ -295,6 +303,13 @@ build/debian13-%/root:
 	@board/root trixie $* $@ $(LIBRARIES)
 build/%/root:
 	@board/root bookworm $* $@ $(LIBRARIES)
+
+# The Python clients that TinyPush is compared with.
+PYTHON_CLIENTS := aioapns==4.0 'httpx[http2]==0.28.1'
+build/clients/venv: | deps
+	@echo "Installing from PyPI into $@: $(PYTHON_CLIENTS)"
+	@/usr/bin/python3 -m venv $@ && $@/bin/pip --quiet install $(PYTHON_CLIENTS) || \
+	  { rm -rf $@; exit 1; }
 
 # Prometheus' own checker of metrics, without the rest of its package.
 build/promtool: | tools

@@ -4,13 +4,15 @@
 //	                   [-signing-key-public PEM]
 //
 // Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, or when its
-// standard input is a pipe that closes. It requires a client certificate of the authority; with
+// standard input is a pipe that closes; and at SIGINT in order: each connection gets GOAWAY, and
+// requests are answered for some seconds. It requires a client certificate of the authority; with
 // -signing-key-public, it verifies a provider token in each request instead. DIR/requests has a
 // JSON line for each request, written before the answer, as http2gateway.py writes them, and
 // DIR/events has one for each connection.
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/sha256"
 	"crypto/tls"
@@ -36,7 +38,10 @@ import (
 	"time"
 )
 
-const payloadBytesMax = 5120
+const (
+	payloadBytesMax = 5120
+	drain           = 5 * time.Second
+)
 
 var (
 	begin       = time.Now()
@@ -196,7 +201,15 @@ func main() {
 	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
 	server := &http.Server{Handler: http.HandlerFunc(answer), TLSConfig: settings, ConnState: tell}
 	fmt.Printf("listening %d\n", listener.Addr().(*net.TCPAddr).Port)
-	go func() { must(server.ServeTLS(listener, *certificate, *key)) }()
+	go func() {
+		if err := server.ServeTLS(listener, *certificate, *key); err != http.ErrServerClosed {
+			must(err)
+		}
+	}()
 	go endWithStdin()
-	<-ends
+	if <-ends == syscall.SIGINT {
+		while, cancel := context.WithTimeout(context.Background(), drain)
+		defer cancel()
+		server.Shutdown(while)
+	}
 }

@@ -35,16 +35,12 @@ struct Item {
   /// Whether `other` comes later in the spool and is not the same notification to another
   /// recipient.
   func isBefore(_ other: Item) -> Bool {
-    !isSame(as: other) && (source, identity) < (other.source, other.identity)
-  }
-
-  /// Whether `other` was put into the spool later and is not the same notification to another
-  /// recipient.
-  func wasPut(before other: Item) -> Bool { !isSame(as: other) && identity < other.identity }
-
-  private func isSame(as other: Item) -> Bool {
-    guard let number, let next = other.number, World.serial(of: number) > 0 else { return false }
-    return World.serial(of: number) == World.serial(of: next)
+    if let number, let next = other.number, World.serial(of: number) > 0,
+      World.serial(of: number) == World.serial(of: next)
+    {
+      return false
+    }
+    return (source, identity) < (other.source, other.identity)
   }
 
   /// Whether a failure at `offset` of the file is about this text.

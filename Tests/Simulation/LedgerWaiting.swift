@@ -228,10 +228,7 @@ extension Ledger {
 
   private func isReplaced(_ item: Item, in file: SpoolFile) -> Bool {
     guard let key = item.collapseKey,
-      waiting.keyed[key]!.contains(where: {
-        // A file that was put later may have an earlier name.
-        (item.isBefore($0) || item.wasPut(before: $0)) && mayReplace($0, file)
-      })
+      waiting.keyed[key]!.contains(where: { item.isBefore($0) && mayReplace($0, file) })
     else { return false }
     waiting.replaced[item.identity] = item
     return true

@@ -78,8 +78,8 @@ struct SetupAnswers: ~Copyable {
 
   private var values = Text(capacity: 65_536)
   private var places: InlineArray<13, Range<Int>> = .init(repeating: 0..<0)
-  /// The key that the configuration has at present, and whether that is the key of Bark.
-  private var presentKey = 0..<0
+  /// What the configuration has at present, and whether its key is that of Bark.
+  private var present: InlineArray<13, Range<Int>> = .init(repeating: 0..<0)
   private var isPresentOfBark = false
   /// Whether the configuration is for a gateway of the binary protocol at present.
   private(set) var isPresentOfGateway = false
@@ -107,7 +107,7 @@ struct SetupAnswers: ~Copyable {
       let isRelative = question.isOfFile && given.count > 0 && given[0] != .slash
       set(question, to: given, behind: isRelative ? directory.span : Span())
     }
-    presentKey = places[Question.signingKey.rawValue]
+    present = places
     isPresentOfBark = hasApp && app == .bark
     if isPresentOfGateway {
       set(.app, to: ("gateway" as StaticString).span)
@@ -119,7 +119,7 @@ struct SetupAnswers: ~Copyable {
   /// Forgets the present key if it is that of another app.
   private mutating func forgetPresentKey() {
     let place = Question.signingKey.rawValue
-    if places[place] == presentKey, (app == .bark) != isPresentOfBark { places[place] = 0..<0 }
+    if places[place] == present[place], (app == .bark) != isPresentOfBark { places[place] = 0..<0 }
   }
 
   deinit {}
@@ -127,6 +127,11 @@ struct SetupAnswers: ~Copyable {
   /// The answer to a question; empty: there is none.
   subscript(question: Question) -> Span<UInt8> {
     @_lifetime(borrow self) get { values.bytes.extracting(places[question.rawValue]) }
+  }
+
+  /// Whether this path is what the configuration has at present for a question.
+  func isPresent(_ question: Question, _ path: Span<UInt8>) -> Bool {
+    values.bytes.extracting(present[question.rawValue]).equals(path)
   }
 
   private mutating func set(
@@ -143,13 +148,19 @@ struct SetupAnswers: ~Copyable {
 
   /// Whether the answers before make a question necessary.
   func isWanted(_ question: Question) -> Bool {
+    guard question == .keyID else { return isOfApp(question) }
+    return isOfApp(.keyID) && Config.keyID(inName: self[.signingKey]) == nil
+  }
+
+  /// Whether the app has a question.
+  private func isOfApp(_ question: Question) -> Bool {
     switch question {
     case .app: true
     case .token, .name: app != .sandbox
     case .gateway, .feedback, .ca, .certificate, .key: app == .gateway
     case .signingKey: app == .bark || app == .own
-    case .keyID: app == .own && Config.keyID(inName: self[.signingKey]) == nil
-    case .teamID, .topic, .environment: app == .own
+    case .keyID, .teamID, .topic: app == .own
+    case .environment: app == .own || app == .gateway
     }
   }
 
@@ -161,6 +172,8 @@ struct SetupAnswers: ~Copyable {
     _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     var problem = Text()
+    // A bit for each question.
+    var given = 0
     do throws(InputFile.Problem) {
       try ConfigFile.forEachLine(of: path) { line, number, text in
         guard problem.count == 0 else { return }
@@ -179,6 +192,7 @@ struct SetupAnswers: ~Copyable {
           return
         }
         set(question, to: text.extracting(ConfigLines.withoutComment(value, in: text)))
+        given |= 1 << question.rawValue
       }
     } catch {
       throw arguments.fail(error.status, error.text(path))
@@ -187,7 +201,14 @@ struct SetupAnswers: ~Copyable {
     forgetPresentKey()
     for number in 0..<Question.count {
       let question = Question(rawValue: number)!
-      guard isWanted(question), !isRight(question, &problem) else { continue }
+      if isWanted(question) {
+        guard !isRight(question, &problem) else { continue }
+      } else {
+        // The sandbox has no questions, so that its line may stand before answers for later.
+        guard given & 1 << number != 0, app != .sandbox, !isOfApp(question) else { continue }
+        problem.append(bytes: question.name)
+        problem.append(" is no answer for app = ", bytes: self[.app], ": remove the line")
+      }
       var text = Text(capacity: 2048)
       text.append(cString: path)
       text.append(": ", problem)
@@ -304,6 +325,15 @@ struct SetupAnswers: ~Copyable {
       problem.append(" must be a path without spaces: rename the file")
       return false
     }
+    // The copies are in one directory.
+    for other in Question.files where other.rawValue < question.rawValue {
+      guard isWanted(other), !self[other].equals(given),
+        Self.fileName(self[other]).equals(Self.fileName(given))
+      else { continue }
+      problem.append(bytes: other.name)
+      problem.append(" and ", bytes: question.name, " are files of the same name: rename one")
+      return false
+    }
     let path = CString(given)
     if question == .key {
       // The key may have a password, which the configuration has. The test at the end reads it.
@@ -317,6 +347,14 @@ struct SetupAnswers: ~Copyable {
     guard Self.read(question, path.pointer, words) < 0 else { return true }
     problem.append(cString: words)
     return false
+  }
+
+  /// The name of a file, without its directory.
+  @_lifetime(copy path)
+  static func fileName(_ path: Span<UInt8>) -> Span<UInt8> {
+    var start = path.count
+    while start > 0, path[start - 1] != .slash { start -= 1 }
+    return path.extracting(start..<path.count)
   }
 
   /// Reads a file; returns a negative number and why it is wrong, or another number.

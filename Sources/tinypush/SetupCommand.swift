@@ -19,7 +19,7 @@ enum SetupCommand {
                               token, name (of the recipients file); for bark and
                               own signing-key; for own team-id, topic, key-id and
                               environment; for gateway gateway, feedback, ca,
-                              certificate and key
+                              certificate, key and environment
         --no-test             only write the settings
       \t\
 
@@ -95,7 +95,7 @@ enum SetupCommand {
       guard answers[question].count > 0 else { continue }
       wanted.append(bytes: question.name)
       wanted.append(" = ")
-      try keep(answers[question], beside: path, in: &wanted, arguments)
+      try keep(question, of: answers, beside: path, in: &wanted, arguments)
       wanted.append("\n")
     }
     let outcome = ConfigEditor.change(path, wanted, without: contradicting(answers))
@@ -135,15 +135,16 @@ enum SetupCommand {
 
   /// Copies a file to `credentials/` beside the configuration, where only root can read it, and
   /// appends its path there.
+  ///
+  /// A renewed certificate takes the place of the present one. A signing key does not: its name has
+  /// its ID, and Apple gives out a key only once.
   @inline(never)
   private static func keep(
-    _ source: Span<UInt8>, beside config: UnsafePointer<CChar>, in wanted: inout Text,
-    _ arguments: borrowing Arguments
+    _ question: SetupAnswers.Question, of answers: borrowing SetupAnswers,
+    beside config: UnsafePointer<CChar>, in wanted: inout Text, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     let directory: StaticString = "credentials/"
-    var name = source.count
-    while name > 0, source[name - 1] != .slash { name -= 1 }
-    let file = source.extracting(name..<source.count)
+    let file = SetupAnswers.fileName(answers[question])
     var target = Text(capacity: 8192)
     target.append(bytes: ConfigFile.directory(of: config).span)
     target.append(directory)
@@ -152,8 +153,9 @@ enum SetupCommand {
     if made != 0, clinux_errno() != EEXIST { error = clinux_errno() }
     target.append(bytes: file)
     if error == 0 {
-      let path = CString(source)
-      error = target.withCString { CredentialCopy.copy(path.pointer, to: $0) }
+      let path = CString(answers[question])
+      let isRenewed = question == .signingKey ? false : answers.isPresent(question, target.bytes)
+      error = target.withCString { CredentialCopy.copy(path.pointer, to: $0, replacing: isRenewed) }
       extendLifetime(path)
     }
     guard error == 0 else {

@@ -135,6 +135,9 @@ import Testing
     let board = try Board(in: box, certificate: false)
     defer { board.end() }
     _ = try prepare(box, board)
+    let config = "etc/tinypush/tinypush.conf"
+    try board.write(
+      board.text(config).replacing("\nenvironment = local\n", with: "\n"), to: config)
     let token = try board.sandbox.token(box, "token", "phone")
     let answers = try box.write(
       """
@@ -144,6 +147,7 @@ import Testing
       ca = \(box.path)/sandbox/ca.pem
       certificate = \(box.path)/sandbox/client.pem
       key = \(box.path)/sandbox/client-key.pem
+      environment = development
       token = \(token)
 
       """, to: "answers")
@@ -154,7 +158,8 @@ import Testing
     #expect(
       settings(board) == before.map { $0 == "ca = ca.pem" ? "ca = credentials/ca.pem" : $0 } + [
         "protocol = binary", "feedback = localhost:\(board.sandbox.feedback)",
-        "certificate = credentials/client.pem", "key = credentials/client-key.pem",
+        "environment = development", "certificate = credentials/client.pem",
+        "key = credentials/client-key.pem",
       ])
     var information = stat()
     #expect(stat("\(board.root)/etc/tinypush/credentials/client-key.pem", &information) == 0)
@@ -162,6 +167,57 @@ import Testing
     #expect(board.text("etc/tinypush/recipients/default").contains(token))
     let again = try board.run(["tinypush", "setup", "--no-test", "--answers", "/dev/null"])
     #expect(again.output == "/etc/tinypush/tinypush.conf  unchanged\n", "\(again.errors)")
+    // A year later, the renewed certificate has the same name.
+    try box.makeCertificate("renewed", topic: "com.example.tinypush", in: board.sandbox)
+    let path = try box.write(box.text("sandbox/renewed.pem"), to: "client.pem")
+    let renewal = try box.write("certificate = \(path)\n", to: "renewal")
+    let renewed = try board.run(["tinypush", "setup", "--answers", renewal])
+    #expect(renewed.status == 0, "\(renewed.output)\(renewed.errors)\(board.log)")
+    #expect(board.text("etc/tinypush/credentials/client.pem") == box.text("client.pem"))
+  }
+
+  @Test func `a file that no setting names, or another setting, is not replaced`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let config = try box.write("key = credentials/a.pem\n", to: "etc/tinypush.conf")
+    let certificate = try String(contentsOfFile: Certificates.path("client.pem"), encoding: .utf8)
+    for name in ["a.pem", "b.pem"] {
+      try box.write("mine\n", to: "etc/credentials/" + name)
+      let path = try box.write(certificate, to: name)
+      let done = try setUp(
+        box, config,
+        "app = gateway\ngateway = a:1\nkey = \(Certificates.path("client.key"))\ncertificate = \(path)\n"
+      )
+      #expect(done.status == 73 && done.errors.contains("is another file"), "\(done.errors)")
+      #expect(box.text("etc/credentials/" + name) == "mine\n")
+    }
+  }
+
+  @Test func `two files of the same name are an error, but not one file that has both`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let config = try box.write("", to: "etc/tinypush.conf")
+    let both = try String(contentsOfFile: Certificates.path("client-both.pem"), encoding: .utf8)
+    let path = try box.write(both, to: "a/x.pem")
+    let key = try box.write("other", to: "b/x.pem")
+    let answers = "app = gateway\ngateway = a:1\ncertificate = \(path)\nkey = "
+    let refused = try setUp(box, config, answers + "\(key)\n")
+    #expect(refused.status == 65, "\(refused.errors)")
+    #expect(refused.errors.contains("certificate and key are files of the same name: rename one"))
+    #expect(!FileManager.default.fileExists(atPath: box.path + "/etc/credentials"))
+    let done = try setUp(box, config, answers + "\(path)\n")
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(box.text("etc/credentials/x.pem") == both)
+  }
+
+  @Test func `-o cannot be given, as the page says`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let done = try box.tinypush("setup", "--config", box.path + "/tinypush.conf", "-o", "ttl=1h")
+    #expect(done.status == 64 && done.errors.contains("-o cannot be given"), "\(done.errors)")
+    let options = try ManPage("tinypush-setup.1").section("OPTIONS")
+    #expect(options.components(separatedBy: ".Fl o\n").count == 2)
+    #expect(options.contains(".Fl o\ncannot be given"))
   }
 
   @Test func `a gateway gives way to Bark, and an app to a gateway`() throws {
@@ -190,6 +246,7 @@ import Testing
       box.text("etc/tinypush.conf") == binary + """
         protocol = binary
         gateway = push.example:2195
+        environment = production
         certificate = credentials/client.pem
 
         """)
@@ -199,6 +256,7 @@ import Testing
       box.text("etc/tinypush.conf") == binary + """
         #protocol = binary
         #gateway = push.example:2195
+        environment = production
         #certificate = credentials/client.pem
         app = bark
         signing-key = credentials/\(Self.key)
@@ -210,7 +268,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let config = try box.write("ttl = 1h\n", to: "etc/tinypush.conf")
-    let done = try setUp(box, config, "app = sandbox\n")
+    let done = try setUp(box, config, "app = sandbox\ntopic = a.b\n")
     #expect(done.status == 0, "\(done.errors)")
     #expect(box.text("etc/tinypush.conf") == "ttl = 1h\n")
     let files = try FileManager.default.contentsOfDirectory(atPath: box.path + "/etc")
@@ -274,6 +332,14 @@ import Testing
       (
         "app = gateway\ngateway = a:1\ncertificate = CERTIFICATE\ntoken = 0102\n", 65,
         "64 hex digits"
+      ),
+      (
+        "environment = development\nsigning-key = KEY\n", 65,
+        "environment is no answer for app = bark"
+      ),
+      (
+        "topic = a.b\napp = gateway\ngateway = a:1\ncertificate = CERTIFICATE\n", 65,
+        "topic is no answer for app = gateway: remove the line"
       ),
       ("signing-key = KEY\ntoken = 12x4\n", 65, "token must be hexadecimal digits"),
       ("signing-key = KEY\nname = a/b\n", 65, "name must have only letters"),

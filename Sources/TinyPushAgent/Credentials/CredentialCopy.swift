@@ -7,10 +7,11 @@ public enum CredentialCopy {
 
   /// Copies a file, unless both paths are the same file; returns 0 or an errno.
   ///
-  /// It is an error, EEXIST, if another key has the name.
+  /// Unless it may be replaced, it is an error, EEXIST, if another key has the name.
   @inline(never)
-  public static func copy(_ source: UnsafePointer<CChar>, to target: UnsafePointer<CChar>) -> Int32
-  {
+  public static func copy(
+    _ source: UnsafePointer<CChar>, to target: UnsafePointer<CChar>, replacing: Bool
+  ) -> Int32 {
     var (from, there) = (stat(), stat())
     if stat(source, &from) == 0, stat(target, &there) == 0, from.st_dev == there.st_dev,
       from.st_ino == there.st_ino
@@ -25,10 +26,12 @@ public enum CredentialCopy {
       if case .cannotRead(let error) = error { return error }
       return EFBIG
     }
-    var old = Text(capacity: bytesMax)
-    defer { old.wipe() }
-    try? InputFile.read(target, to: &old, bytesMax: bytesMax)
-    guard old.count == 0 || old.bytes.equals(text.bytes) else { return EEXIST }
+    if !replacing {
+      var old = Text(capacity: bytesMax)
+      defer { old.wipe() }
+      try? InputFile.read(target, to: &old, bytesMax: bytesMax)
+      guard old.count == 0 || old.bytes.equals(text.bytes) else { return EEXIST }
+    }
     var draft = Text(capacity: 8192)
     draft.append(cString: target)
     draft.append(".new")

@@ -193,15 +193,10 @@ enum Template {
     guard !text.isCut else { return }
     let value = text.unsafeBytes.extracting(start..<text.count)
     let isNull = value.equals("null") && isNull(name, of: message)
-    guard colon < expression.count else {
-      if isNull { text.truncate(to: start) }
-      return
-    }
-    let format = expression.extracting(colon + 1..<expression.count)
-    if let places = places(format) {
-      guard let number = Condition.number(value), let rounded = Rounded(number, places) else {
-        return
-      }
+    let format = expression.extracting(min(colon + 1, expression.count)..<expression.count)
+    if let places = places(format), let number = Condition.number(value),
+      let rounded = Rounded(number, places)
+    {
       text.truncate(to: start)
       text.append(rounded)
     } else if let word = word(for: value, in: format) {

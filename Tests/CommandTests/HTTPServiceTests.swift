@@ -70,7 +70,7 @@ import Testing
     (["--request", "PUT", "--data", "x", "/"], 405, "method"),
     (["--data", "x", "/health"], 405, "method"),
     (
-      ["--json", #"{"to": ["family", "missing"], "payload": {"aps": {}}}"#, "/"], 404,
+      ["--json", #"{"to": ["family", "missing"], "payload": {"aps": {"badge": 1}}}"#, "/"], 404,
       "list-missing"
     ),
     (["--form", "a=b", "/"], 400, "unknown-parameter"),
@@ -979,7 +979,7 @@ import Testing
     let tried = try box.run(program + ["--try", "/a"] + options, input: "{}")
     #expect(tried.status == 0, "\(tried.errors)")
     #expect(tried.output.contains("rule \(settings):2 [/a]"))
-    let service = try box.run(program + ["--listen", box.path + "/http.sock"] + options)
+    let service = try box.run(program + ["--listen", "127.0.0.1:0"] + options)
     #expect(service.status == 78)
     #expect(service.errors.contains("token-file: \(tokens): Permission denied"))
   }

@@ -176,7 +176,7 @@ public struct RuleReading: ~Copyable {
     switch problem {
     case .filter where source == .paths:
       message.append(
-        " is not a path: a path begins with a slash and a name, + and # stand for whole parts, and # comes last"
+        " is not a path: a path begins with a slash and a name, has no slash at its end and no escape such as %20; + and # stand for whole parts, and # comes last"
       )
     case .filter:
       message.append(" is not a topic filter: + and # stand for whole levels, and # comes last")
@@ -187,7 +187,7 @@ public struct RuleReading: ~Copyable {
       message.append(source.word, ".2, payload or payload.NAME")
     case .condition:
       message.append(
-        " takes EXPRESSION = VALUE (or !=, <, <=, >, >=, contains), such as payload.state = on, and or between several; put a value with one of = < > in quotes, and what would follow and in a line of its own"
+        " takes EXPRESSION = VALUE, such as payload.state = on; other comparisons are !=, <, <=, >, >= and contains. Write \"or\" between conditions of which one must hold; for \"and\", give each condition a line of its own. Put a value with one of = < > in quotes"
       )
     case .data: message.append(" takes KEY = TEXT")
     case .silence:

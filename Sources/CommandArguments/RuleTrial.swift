@@ -56,6 +56,22 @@ public struct RuleTrial: ~Copyable {
     return outcome
   }
 
+  /// Adds a finding if a recipients file of the notification is missing.
+  ///
+  /// Rules may be tried on another machine, which has no recipients files at all.
+  public mutating func look(forListsIn directory: Span<UInt8>) {
+    let path = CString(directory)
+    guard access(path.pointer, F_OK) == 0 else { return }
+    var reader = NotificationReader()
+    var others = Findings()
+    let text = notification.unsafeBytes
+    guard
+      case .notification(let made) = reader.next(in: text, isWhole: true, agent, &others),
+      let finding = RecipientsFile.missing(made, of: text, in: directory)
+    else { return }
+    findings.add(finding)
+  }
+
   /// The notification as JSON, without a line end.
   @_lifetime(immortal)
   public func json() -> Span<UInt8> {
@@ -107,7 +123,7 @@ public struct RuleTrial: ~Copyable {
   public func appendNotification(to text: inout Text) {
     if notification.count > 0 {
       text.append("  ")
-      text.append(printable: json())
+      text.append(shown: json())
       text.append("\n")
     }
     for index in 0..<findings.count {

@@ -3,10 +3,10 @@ import TinyPush
 /// A condition of a rule, such as `payload.water_leak = true` or `payload.temperature > 30`.
 ///
 /// An expression, one of `=`, `!=`, `<`, `<=`, `>`, `>=` and `contains`, and a value: a text, in
-/// quotes or not, or an expression that begins with `payload.` or `topic.` (of a request: `path.`). Two numbers are compared
-/// as numbers. Other values are equal or not; they are never less or greater. A missing value meets
-/// `!=` only. Of several values (`payload.*.battery`), one is enough. `or` stands between conditions
-/// of which one is enough.
+/// quotes or not, or an expression that begins with `payload.` or `topic.` (of a request: `path.`).
+/// Two numbers are compared as numbers. Other values are equal or not; they are never less or
+/// greater. A missing value meets `!=` only. Of several values (`payload.*.battery`), one is enough.
+/// `or` stands between conditions of which one is enough.
 enum Condition {
   private enum Comparison {
     case equal, different, less, lessOrEqual, greater, greaterOrEqual, contains

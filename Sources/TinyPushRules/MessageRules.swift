@@ -34,7 +34,7 @@ public struct MessageRules: ~Copyable {
   public private(set) var count = 0
   private var entryCount = 0
   private var textCount = 0
-  var scratch = Text(capacity: 64 * 1024)
+  var scratch: Text
   private var draft = Draft()
   var changes = Changes()
   var silences = SilentTopics()
@@ -45,7 +45,11 @@ public struct MessageRules: ~Copyable {
   public let source: RuleSource
 
   /// Creates an empty table.
-  public init(of source: RuleSource) { self.source = source }
+  public init(of source: RuleSource) {
+    self.source = source
+    // A condition may compare two values.
+    scratch = Text(capacity: 2 * source.payloadBytesMax)
+  }
 
   @inline(never)
   deinit {}
@@ -59,8 +63,12 @@ public struct MessageRules: ~Copyable {
   /// - Parameter line: the line of the configuration that begins the rule.
   public mutating func begin(_ filter: Span<UInt8>, line: Int32 = 0) throws(RuleProblem) {
     guard TopicFilter.isValid(filter) else { throw .filter }
-    // The path without anything is that of notifications.
-    if source == .paths, filter[0] != .slash || filter.count == 1 { throw .filter }
+    if source == .paths {
+      // The path without anything is that of notifications. A rule gets the path of a request
+      // without its escapes and without a slash at its end.
+      guard filter[0] == .slash, filter[filter.count - 1] != .slash else { throw .filter }
+      for index in filter.indices where filter[index] == .percent { throw .filter }
+    }
     guard count < Self.rulesMax else { throw .tooMany }
     let text = try store(filter)
     rules[count] = Rule(
@@ -326,15 +334,14 @@ public struct MessageRules: ~Copyable {
         draft.add(data: text.trimmed(0..<equals).extract(text), text: scratch.unsafeBytes)
       case .collapseID:
         render(entry, message)
-        // The service takes at most 64 bytes; a longer value is replaced by its hash.
-        guard scratch.count > 0 else { continue }
-        needsCollapseID = false
-        setCollapseID()
+        if setCollapseID() { needsCollapseID = false }
       default:
         // Without a collapse ID, `again-after` compares payloads, and so finds repetitions itself.
         if entry.key == .againAfter { needsCollapseID = false }
         guard let part = entry.key.part else { continue }
         render(entry, message)
+        // A value that the message does not have must not spoil the alert.
+        guard scratch.count > 0 || part == .alert || part == .title else { continue }
         draft.set(part, to: scratch.unsafeBytes)
       }
     }
@@ -356,11 +363,25 @@ public struct MessageRules: ~Copyable {
     }
   }
 
-  private mutating func setCollapseID() {
-    guard scratch.count > 64 else { return draft.set(.collapseID, to: scratch.unsafeBytes) }
-    var hash = Hash()
-    hash.add(scratch.bytes)
-    draft.set(.collapseID) { $0.append(hex: hash.value) }
+  /// Sets the collapse ID to ``scratch``; whether there is one.
+  ///
+  /// The service takes at most 64 bytes, no control characters, and no space at either end. Any
+  /// other value is replaced by its hash.
+  private mutating func setCollapseID() -> Bool {
+    let value = scratch.unsafeBytes.trimmed()
+    guard value.count > 0 else { return false }
+    var isFit = value.count <= 64
+    for index in value.indices where value[index] < .space || value[index] == .delete {
+      isFit = false
+    }
+    if isFit {
+      draft.set(.collapseID, to: value)
+    } else {
+      var hash = Hash()
+      hash.add(value)
+      draft.set(.collapseID) { $0.append(hex: hash.value) }
+    }
+    return true
   }
 }
 

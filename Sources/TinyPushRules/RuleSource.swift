@@ -8,6 +8,9 @@ public enum RuleSource: Sendable {
   /// The expression for the topic or the path.
   public var word: StaticString { self == .topics ? "topic" : "path" }
 
+  /// The most bytes of a payload that conditions compare.
+  public var payloadBytesMax: Int { self == .topics ? 32 * 1024 : 1_048_576 }
+
   /// The number of a level of a topic for the part of a path with this number.
   ///
   /// In front of the first slash of a path is an empty level.

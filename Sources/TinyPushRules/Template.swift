@@ -3,9 +3,9 @@ import TinyPush
 /// A text with expressions in braces, such as `{topic.2}: {payload.state}`.
 ///
 /// `{topic}` is the topic, `{topic.2}` its second level (of a request: `{path}` and `{path.2}`),
-/// `{payload}` the payload, and `{payload.a.0.b}` a value in a JSON payload. `{payload.t:.1f}` rounds a number, and
-/// `{payload.contact:true=closed,false=open}` has words for values. `{{` and `}}` are braces. An
-/// expression without a value stands for nothing.
+/// `{payload}` the payload, and `{payload.a.0.b}` a value in a JSON payload. `{payload.t:.1f}` rounds
+/// a number, and `{payload.contact:true=closed,false=open}` has words for values. `{{` and `}}` are
+/// braces. An expression without a value, or with the value null, stands for nothing.
 enum Template {
   /// A mistake in a template or an expression.
   enum Problem: Error {
@@ -188,20 +188,31 @@ enum Template {
   ) {
     let colon = formatStart(of: expression)
     let start = text.count
-    _ = append(expression: expression.extracting(0..<colon), of: message, to: &text)
-    guard colon < expression.count, !text.isCut else { return }
-    let format = expression.extracting(colon + 1..<expression.count)
+    let name = expression.extracting(0..<colon)
+    _ = append(expression: name, of: message, to: &text)
+    guard !text.isCut else { return }
     let value = text.unsafeBytes.extracting(start..<text.count)
-    if let places = places(format) {
-      guard let number = Condition.number(value), let rounded = Rounded(number, places) else {
-        return
-      }
+    let isNull = value.equals("null") && isNull(name, of: message)
+    let format = expression.extracting(min(colon + 1, expression.count)..<expression.count)
+    if let places = places(format), let number = Condition.number(value),
+      let rounded = Rounded(number, places)
+    {
       text.truncate(to: start)
       text.append(rounded)
     } else if let word = word(for: value, in: format) {
       text.truncate(to: start)
       text.append(bytes: format.extracting(word))
+    } else if isNull {
+      text.truncate(to: start)
     }
+  }
+
+  /// Whether an expression is for null in a JSON payload, and not for a string.
+  private static func isNull(_ expression: Span<UInt8>, of message: MessageText) -> Bool {
+    guard message.isJSON, let rest = rest(of: expression, behind: "payload"),
+      let value = PayloadPath.find(expression.extracting(rest), in: message.payload)
+    else { return false }
+    return message.payload.extracting(value).equals("null")
   }
 
   private static func word(for value: Span<UInt8>, in format: Span<UInt8>) -> Range<Int>? {

@@ -57,11 +57,12 @@ public enum Route: Equatable, Sendable {
 
   /// Appends the path of a target, without its escapes and without a slash at its end, for rules.
   ///
-  /// - Returns: whether there is one, and each percent sign begins an escape.
+  /// - Returns: whether there is one with a name, and each percent sign begins an escape. The path
+  ///   `/` is that of notifications, and of no rule.
   public static func appendPath(of target: Span<UInt8>, to path: inout Text) -> Bool {
     var end = pathEnd(of: target)
     while end > 1, target[end - 1] == .slash { end -= 1 }
-    guard end > 0 else { return false }
+    guard end > 1 else { return false }
     return FormReader.decode(target.extracting(0..<end), isPath: true, to: &path) && !path.isCut
   }
 

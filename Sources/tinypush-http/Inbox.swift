@@ -12,7 +12,7 @@ import TinyPushWebhooks
 /// prevents. No byte of a request goes into the log.
 struct Inbox: ~Copyable {
   /// The most bytes of a request's body.
-  static var bodyBytesMax: Int { 1_048_576 }
+  static var bodyBytesMax: Int { RuleSource.paths.payloadBytesMax }
 
   private let spool: CString
   private let recipients: CString
@@ -95,7 +95,11 @@ struct Inbox: ~Copyable {
     }
     let isOfRule = readPath(of: request)
     guard isAuthorized(request, mayBeInQuery: isOfRule || route == .gotify) else {
-      refuse(request, 401, "unauthorized", "send Authorization: Bearer TOKEN")
+      refuse(
+        request, 401, "unauthorized",
+        isOfRule
+          ? "send Authorization: Bearer TOKEN, or ?token=TOKEN behind the path"
+          : "send Authorization: Bearer TOKEN")
       return request.addHeader("WWW-Authenticate", ("Bearer" as StaticString).cString)
     }
     // ntfy takes a text with PUT as well, and Apprise sends one so.
@@ -171,7 +175,12 @@ struct Inbox: ~Copyable {
     guard mayBeInQuery else { return false }
     if let key = request.header("X-Gotify-Key"), tokens.matches(token: key) { return true }
     let target = request.target
-    return tokens.matches(token: target.extracting(Route.value(of: "token", in: target)))
+    let value = target.extracting(Route.value(of: "token", in: target))
+    if tokens.matches(token: value) { return true }
+    // No token has a space, so that a plus sign is one.
+    var token = Text(capacity: BearerTokens.lengths.upperBound)
+    guard FormReader.decode(value, isPath: true, to: &token), !token.isCut else { return false }
+    return tokens.matches(token: token.bytes)
   }
 
   /// Sets ``path``; returns whether a rule is for it.
@@ -355,8 +364,25 @@ struct Inbox: ~Copyable {
 
   /// Makes the notifications of a request by the rules of its path.
   private mutating func takeByRules(_ request: Request) {
-    let body = request.body
-    if let mistake = RuleRequest.mistake(in: body, isJSON: BodyKind(request) == .json) {
+    let kind = BodyKind(request)
+    if kind == .form {
+      var payload = Text(capacity: request.body.count)
+      if RuleRequest.appendPayload(ofForm: request.body, to: &payload) {
+        return takeByRules(payload.bytes, isJSON: nil, request)
+      }
+    }
+    let isText = kind == .text && request.header("Content-Type") != nil
+    takeByRules(request.body, isJSON: kind == .json ? true : isText ? false : nil, request)
+  }
+
+  /// - Parameter isJSON: as in ``RuleRequest/mistake(in:isJSON:)``.
+  private mutating func takeByRules(
+    _ body: Span<UInt8>, isJSON: Bool?, _ request: Request
+  ) {
+    if isJSON == true, body.count == 0 {
+      return refuse(request, 400, "unexpected-end", "the body is empty: send JSON in it")
+    }
+    if let mistake = RuleRequest.mistake(in: body, isJSON: isJSON) {
       return report(mistake, in: body, 400, request)
     }
     lines.clear()
@@ -368,8 +394,9 @@ struct Inbox: ~Copyable {
       {
       case .rule(let rule): if pathRules.goesOn(rule) { next = rule + 1 }
       case .tooLarge:
-        let limit = NotificationReader.objectBytesMax
-        return report(Finding(.objectTooLarge, at: 0, limit: limit), 413, request)
+        return refuse(
+          request, 413, "object-too-large",
+          "the rule makes a notification of more than 64 KB: use a shorter part of the body")
       case .notification, .ignored, .retained, .unchanged, .heard: break
       }
     }
@@ -406,14 +433,15 @@ struct Inbox: ~Copyable {
     var count = 0
     while true {
       switch reader.next(in: text, isWhole: true, rules, &findings) {
-      case .notification: count += 1
+      case .notification(let notification):
+        if let finding = RecipientsFile.missing(notification, of: text, in: recipients.span) {
+          report(finding, in: text, 404, request, hasLines: hasLines)
+          return nil
+        }
+        count += 1
       case .refused(let finding, _):
         let status: UInt32 = if case .objectTooLarge = finding.reason { 413 } else { 400 }
-        if hasLines {
-          report(finding, in: text, status, request)
-        } else {
-          report(finding, status, request)
-        }
+        report(finding, in: text, status, request, hasLines: hasLines)
         return nil
       case .more, .end:
         guard count == 0 else { return count }
@@ -526,16 +554,14 @@ struct Inbox: ~Copyable {
     finish(request, status)
   }
 
-  private mutating func report(_ finding: Finding, _ status: UInt32, _ request: Request) {
-    begin(finding)
-    finish(request, status)
-  }
-
   private mutating func report(
-    _ finding: Finding, in text: Span<UInt8>, _ status: UInt32, _ request: Request
+    _ finding: Finding, in text: Span<UInt8>, _ status: UInt32, _ request: Request,
+    hasLines: Bool = true
   ) {
     begin(finding)
-    appendPlace(finding.offset..<Excerpt.end(of: finding.offset, in: text), in: text)
+    if hasLines {
+      appendPlace(finding.offset..<Excerpt.end(of: finding.offset, in: text), in: text)
+    }
     finish(request, status)
   }
 

@@ -75,7 +75,7 @@ struct Main {
     var mistakes = Mistakes()
     var message = Text(capacity: 2048)
     do throws(ExitStatus) {
-      try settings.read(path, &mistakes)
+      try settings.read(path, needsTokens: tried == nil, &mistakes)
     } catch {
       for index in 0..<mistakes.count {
         message.clear()

@@ -36,9 +36,11 @@ struct ServiceSettings: ~Copyable {
 
   /// Reads the file, and adds each mistake.
   ///
-  /// - Parameter path: the file; nil: ``defaultFile``, which may be absent.
+  /// - Parameters:
+  ///   - path: the file; nil: ``defaultFile``, which may be absent.
+  ///   - needsTokens: whether this user must be able to read the tokens.
   mutating func read(
-    _ path: UnsafePointer<CChar>?, _ mistakes: inout Mistakes
+    _ path: UnsafePointer<CChar>?, needsTokens: Bool, _ mistakes: inout Mistakes
   ) throws(ExitStatus) {
     let name = path ?? Self.defaultFile.cString
     var reading = RuleReading()
@@ -65,20 +67,21 @@ struct ServiceSettings: ~Copyable {
     reading.finishRule(of: &rules)
     swap(&mistakes, &reading.mistakes)
     guard mistakes.count == 0 else { throw .config }
-    guard readTokens(&problem) else {
+    guard readTokens(needsTokens, &problem) else {
       mistakes.add(problem, line: tokenLine)
       throw .config
     }
   }
 
   /// Reads the bearer tokens from their file, if one is set.
-  private mutating func readTokens(_ message: inout Text) -> Bool {
+  private mutating func readTokens(_ needsTokens: Bool, _ message: inout Text) -> Bool {
     guard !tokenFile.isEmpty else { return true }
     var content = Text(capacity: BearerTokens.fileBytesMax)
     message.append("token-file: ")
     do throws(InputFile.Problem) {
       try InputFile.read(tokenFile.pointer, to: &content, bytesMax: BearerTokens.fileBytesMax)
     } catch {
+      if !needsTokens, case .cannotRead(EACCES) = error { return true }
       message.append(error.text(tokenFile.pointer))
       return false
     }

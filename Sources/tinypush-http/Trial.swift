@@ -30,7 +30,10 @@ enum Trial {
     } catch {
       throw arguments.fail(error.status, error.text(("-" as StaticString).cString))
     }
-    if let finding = RuleRequest.mistake(in: body.bytes, isJSON: false) {
+    // The media type is not known.
+    var payload = Text(capacity: body.count)
+    if RuleRequest.appendPayload(ofForm: body.bytes, to: &payload) { swap(&body, &payload) }
+    if let finding = RuleRequest.mistake(in: body.bytes, isJSON: nil) {
       let place = TextPlace(finding.offset, in: body.bytes)
       output.append("-:", place.line, ":")
       output.append(place.column)
@@ -48,10 +51,11 @@ enum Trial {
       let outcome = trial.make(
         &rules, address: path.bytes, payload: body.bytes, packetID: nil, from: first)
       if case .rule(let rule) = outcome, rules.goesOn(rule) { next = rule + 1 }
+      trial.look(forListsIn: config.recipients.span)
       if trial.isRefused { isRefused = true }
       // The rules behind one that went on need not apply.
       if case .ignored = outcome, first > 0 { break }
-      output.append(printable: path)
+      output.append(shown: path.bytes)
       output.append(":")
       trial.append(outcome, of: rules, address: path.bytes, payload: body.bytes, to: &output)
       output.append("\n")

@@ -69,6 +69,10 @@ import Testing
     (["--data", "x", "/..%2ffamily"], 404, "list-missing"), (["/family"], 405, "method"),
     (["--request", "PUT", "--data", "x", "/"], 405, "method"),
     (["--data", "x", "/health"], 405, "method"),
+    (
+      ["--json", #"{"to": ["family", "missing"], "payload": {"aps": {"badge": 1}}}"#, "/"], 404,
+      "list-missing"
+    ),
     (["--form", "a=b", "/"], 400, "unknown-parameter"),
     (["--data", "x", "--header", "Content-Type: image/png", "/"], 415, "media-type"),
     (["--data", "{\"aps\":{\"badge\":1}}", "/"], 415, "media-type"),
@@ -684,6 +688,8 @@ import Testing
     ("token-file = /dev/null", "/dev/null: write one token a line"),
     ("[http]\nidle = 5s", "http.conf:1: http is not a path: a path begins with a slash"),
     ("[/]", "http.conf:1: / is not a path"), ("[/a#]", "http.conf:1: /a# is not a path"),
+    ("[/a/]", "http.conf:1: /a/ is not a path"),
+    ("[/a%20b]", "http.conf:1: /a%20b is not a path"),
     ("[/a]\nalert = x\nidle = 5s", "http.conf:3: idle belongs before the first [/PATH]"),
     ("[/a]\nalert = {topic}", "alert: unknown expression in braces; use path, path.2, payload"),
     ("[/a]\nwhen = topic.2 = x\nalert = x", "when takes EXPRESSION = VALUE"),
@@ -751,10 +757,23 @@ import Testing
       ],
     ]
     #expect(try sent(down, to: "/uptime/family/?from=kuma") == alarm)
+    func alert(_ json: String) throws -> NSDictionary? {
+      let made = try sent(json, to: "/uptime/family")
+      let aps = (made["payload"] as? NSDictionary)?["aps"] as? NSDictionary
+      return aps?["alert"] as? NSDictionary
+    }
     let up = down.replacing(#""status": 0"#, with: #""status": 1"#)
-    let calm = try sent(up, to: "/uptime/family")
-    let aps = (calm["payload"] as? NSDictionary)?["aps"] as? NSDictionary
-    #expect((aps?["alert"] as? NSDictionary)?["title"] as? String == "NAS is up")
+    #expect(try alert(up)?["title"] as? String == "NAS is up")
+    let test = #"{"heartbeat": null, "monitor": null, "msg": "My Webhook Testing"}"#
+    #expect(try alert(test) == ["title": "Uptime Kuma", "body": "My Webhook Testing"])
+    // GitHub sends a form, unless its webhook is set to JSON.
+    let form = try service.request(
+      "/github", "--data-urlencode", "payload@-", input: Self.failedRun)
+    let run = try service.notifications(form).at(0)
+    #expect(run["collapse-id"] as? String == "octo/tank CI")
+    let missing = try service.post(json: down, to: "/uptime/nobody")
+    #expect(missing.status == 404)
+    #expect(missing.code == "list-missing")
     #expect(try service.child.terminate() == 0)
   }
 
@@ -782,6 +801,7 @@ import Testing
     ("/github", ["--json", "{}", "--header", "Origin: https://example.com"], 403, "web-page"),
     ("/badge", ["--json", #"{"badge": "many"}"#], 400, "badge"),
     ("/github/more", ["--json", "{}"], 404, "not-found"),
+    ("/github", ["--data", "[Tank] low"], 400, "expected-value"),
   ])
   func `a request that a rule cannot take is refused`(
     target: String, options: [String], status: Int, code: String
@@ -798,6 +818,33 @@ import Testing
       #expect(answer.members["column"] as? Int == 9)
       #expect((answer.members["message"] as? String)?.isEmpty == false)
     }
+  }
+
+  @Test func `a rule of one part leaves notifications alone`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box, settings: "[/#]\nalert = all of {path}\n")
+    #expect(try service.notifications(service.post(json: Self.notification)).count == 1)
+    #expect(try service.notifications(service.request("/", "--data", "x")).count == 1)
+    let taken = try service.notifications(service.post(json: Self.notification, to: "/message"))
+    #expect("\(taken)".contains("all of /message"))
+  }
+
+  @Test func `the answer says what is wrong with the body for a rule`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(
+      in: box, settings: "[/a]\ntitle = {payload.text}\nalert = {payload}\n")
+    let text = try service.request(
+      "/a", "--header", "Content-Type: text/plain", "--data", "[Tank] low")
+    #expect("\(try service.notifications(text))".contains("[Tank] low"))
+    let empty = try service.request("/a", "--json", "")
+    #expect(empty.members["message"] as? String == "the body is empty: send JSON in it")
+    let long = try service.post(
+      json: #"{"text": "\#(String(repeating: "x", count: 70_000))"}"#, to: "/a")
+    #expect(long.status == 413)
+    #expect(long.code == "object-too-large")
+    #expect((long.members["message"] as? String)?.hasPrefix("the rule makes") == true)
   }
 
   @Test func `a rule takes texts, several rules make several alerts, and rules come first`() throws
@@ -839,9 +886,19 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let secret = "0123456789abcdef0123456789abcdef"
-    let file = try box.write(secret + "\n", to: "tokens")
+    let file = try box.write(secret + "\nab/cd+ef==ghijklmn\n%41bcdefghijklmnopq\n", to: "tokens")
     let service = try HTTPService(in: box, settings: "token-file = \(file)\n" + Self.rules())
-    #expect(try service.post(json: Self.failedRun, to: "/github").status == 401)
+    for (token, status) in [
+      ("ab%2Fcd%2Bef%3D%3Dghijklmn", 202), ("ab/cd+ef==ghijklmn", 202),
+      ("ab/cd%2bef==ghijklmn", 202), ("%41bcdefghijklmnopq", 202), ("%2541bcdefghijklmnopq", 202),
+      ("Abcdefghijklmnopq", 401), ("ab%2", 401),
+    ] {
+      let answer = try service.post(json: Self.failedRun, to: "/github?token=" + token)
+      #expect(answer.status == status, "\(token)")
+    }
+    let refused = try service.post(json: Self.failedRun, to: "/github")
+    #expect(refused.status == 401)
+    #expect((refused.members["message"] as? String)?.contains("?token=TOKEN") == true)
     #expect(try service.post(json: Self.failedRun, to: "/github?token=wrong").status == 401)
     #expect(try service.post(json: Self.failedRun, to: "/github?token=" + secret).status == 202)
     #expect(try service.request("/family?token=" + secret, "--data", "x").status == 401)
@@ -852,7 +909,7 @@ import Testing
     defer { box.end() }
     let settings = try box.write(
       Self.rules() + "[/badge]\nto = nobody\nbadge = {payload.badge}\n", to: "http.conf")
-    try box.write(token(1) + "\n", to: "recipients/family")
+    for name in ["family", "default"] { try box.write(token(1) + "\n", to: "recipients/\(name)") }
     func tried(_ target: String, _ body: String) throws -> Child {
       try box.run(
         Build.command(Build.host, "tinypush-http") + [
@@ -890,13 +947,40 @@ import Testing
     let malformed = try tried("/github", "{\n  \"a\": }")
     #expect(malformed.status == 65)
     #expect(malformed.output.contains("-:2:8: error: "), "\(malformed.output)")
-    let wrong = try tried("github", "{}")
-    #expect(wrong.status == 64)
+    let missing = try tried("/uptime/nobody", #"{"heartbeat": {"status": 1}}"#)
+    #expect(missing.status == 65)
+    #expect(
+      missing.output.contains("\n  error: no recipients file has this name"), "\(missing.output)")
+    let form = try tried(
+      "/github", "payload=%7B%22workflow_run%22%3A%7B%22conclusion%22%3A%22failure%22%7D%7D")
+    #expect(form.output.contains(#"{"to":"default","#), "\(form.output)")
+    let umlauts = try tried("/uptime/family", #"{"msg": "Größe"}"#)
+    #expect(umlauts.output.contains(#""body":"Größe""#), "\(umlauts.output)")
+    for path in ["github", "/"] { #expect(try tried(path, "{}").status == 64) }
     try box.write("[/a]\nalrt = x\nbadge = 1\nbadge = 2\n", to: "http.conf")
     let mistakes = try tried("/a", "{}")
     #expect(mistakes.status == 78)
     #expect(mistakes.errors.split(separator: "\n").count == 2)
     #expect(mistakes.errors.contains("http.conf:4: badge is given twice in this rule"))
     #expect(box.queued == [])
+  }
+
+  @Test func `--try needs no permission to read the tokens`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let tokens = try box.write("0123456789abcdef\n", to: "tokens")
+    let settings = try box.write("token-file = \(tokens)\n[/a]\nalert = x\n", to: "http.conf")
+    chmod(tokens, 0)
+    chmod(box.path, 0o755)
+    let other =
+      geteuid() == 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+    let program = try other + Build.command(Build.host, "tinypush-http")
+    let options = ["--settings", settings, "-o", "spool=" + box.spool]
+    let tried = try box.run(program + ["--try", "/a"] + options, input: "{}")
+    #expect(tried.status == 0, "\(tried.errors)")
+    #expect(tried.output.contains("rule \(settings):2 [/a]"))
+    let service = try box.run(program + ["--listen", "127.0.0.1:0"] + options)
+    #expect(service.status == 78)
+    #expect(service.errors.contains("token-file: \(tokens): Permission denied"))
   }
 }

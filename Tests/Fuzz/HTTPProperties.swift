@@ -36,7 +36,7 @@ func requestViolation(_ text: [UInt8], cut: Int) -> String? {
 private func ruleViolation(_ target: [UInt8], _ body: [UInt8]) -> String? {
   var path = Text(capacity: RuleRequest.pathBytesMax)
   guard Route.appendPath(of: target.span, to: &path) else { return nil }
-  guard RuleRequest.mistake(in: body.span, isJSON: false) == nil else { return nil }
+  guard RuleRequest.mistake(in: body.span, isJSON: nil) == nil else { return nil }
   var rules = MessageRules(of: .paths)
   do throws(RuleProblem) {
     try rules.begin(("/#" as StaticString).span)

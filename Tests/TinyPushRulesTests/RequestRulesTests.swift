@@ -65,7 +65,63 @@ func `a condition looks at the path and the body`(when: String, body: String, ho
   #expect((made != nil) == holds)
 }
 
-@Test(arguments: ["", "/", "github", "+", "#", "/a#", "/a/#/b"])
+@Test func `a condition sees a long body to its end`() throws {
+  let text = String(repeating: "x", count: 1_000_000)
+  for (when, body) in [
+    ("payload.text contains needle", #"{"text": "\#(text) needle"}"#),
+    ("payload contains needle", text + " needle"),
+    (
+      "payload.a = payload.b",
+      #"{"a": "\#(text.prefix(400_000))", "b": "\#(text.prefix(400_000))"}"#
+    ),
+  ] {
+    #expect(
+      try notification("/a", ["when": when, "alert": "x"], path: "/a", body: body) != nil,
+      "\(when)")
+  }
+}
+
+@Test(arguments: [
+  ("badge", "{payload.none}", ""), ("badge", "{payload.null}", ""), ("sound", "{payload.none}", ""),
+  ("badge", "{payload.n}", #","badge":3"#), ("subtitle", "{payload.none}", ""),
+  ("sound", "{payload.word}", #","sound":"null""#),
+])
+func `a key without a value is left out`(key: String, template: String, member: String) throws {
+  let made = try notification(
+    "/a", ["alert": "x", key: template], path: "/a",
+    body: #"{"null": null, "n": 3, "word": "null"}"#)
+  #expect(
+    made == #"{"to":"default","trim":true,"payload":{"aps":{"alert":"x"\#(member)}}}"# + "\n")
+}
+
+@Test(arguments: [
+  ("{payload.null}!", "!"), ("{payload.null:.1f}", ""), ("{payload.null:null=nothing}", "nothing"),
+  ("{payload.null:x=y}", ""), ("{payload.word}", "null"), ("{payload.word:x=y}", "null"),
+])
+func `null stands for nothing in a text`(template: String, alert: String) throws {
+  let made = try notification(
+    "/a", ["alert": template], path: "/a", body: #"{"null": null, "word": "null"}"#)
+  #expect(made?.contains(#""alert":"\#(alert)""#) == true, "\(made ?? "")")
+}
+
+@Test(arguments: [
+  ("{payload.a} {payload.none}", "A"), (" {payload.a}{payload.none} ", "A"),
+  ("{payload.none} ", nil), ("{payload.null}", nil),
+])
+func `a collapse ID has no space at its ends`(template: String, name: String?) throws {
+  let made = try notification(
+    "/a", ["alert": "x", "collapse-id": template], path: "/a", body: #"{"a": "A", "null": null}"#)
+  let member = name.map { #""collapse-id":"\#($0)","# } ?? ""
+  #expect(made == #"{"to":"default",\#(member)"trim":true,"payload":{"aps":{"alert":"x"}}}"# + "\n")
+}
+
+@Test func `a collapse ID with control characters is replaced by its hash`() throws {
+  let made = try notification(
+    "/a", ["alert": "x", "collapse-id": "{payload.a}"], path: "/a", body: #"{"a": "A\nB"}"#)
+  #expect(made?.contains(#/"collapse-id":"[0-9a-f]{16}"/#) == true, "\(made ?? "")")
+}
+
+@Test(arguments: ["", "/", "github", "+", "#", "/a#", "/a/#/b", "/a/", "/+/", "/a%20b"])
 func `a rule for requests needs a path`(filter: String) {
   var rules = MessageRules(of: .paths)
   var found: RuleProblem?

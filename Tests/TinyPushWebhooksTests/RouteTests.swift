@@ -19,8 +19,9 @@ func `a path names a recipients file or a webhook`(target: String, route: Route)
 
 @Test(arguments: [
   ("/github", "/github"), ("/github/", "/github"), ("/github?token=a/b", "/github"),
-  ("/north%20gate/x", "/north gate/x"), ("/a+b", "/a+b"), ("/", "/"), ("//", "/"),
-  ("", nil), ("?a", nil), ("/50%", nil), ("/" + String(repeating: "a", count: 2000), nil),
+  ("/north%20gate/x", "/north gate/x"), ("/a+b", "/a+b"), ("/", nil), ("//", nil),
+  ("/?a", nil), ("", nil), ("?a", nil), ("/50%", nil),
+  ("/" + String(repeating: "a", count: 2000), nil),
 ])
 func `rules get the path without its escapes and the query`(target: String, path: String?) {
   let target = Array(target.utf8)
@@ -32,13 +33,25 @@ func `rules get the path without its escapes and the query`(target: String, path
 
 @Test(
   arguments: [
-    ("{}", true, nil), ("{}", false, nil), ("", true, 0), ("", false, nil),
-    ("Tank low", false, nil),
-    ("Tank low", true, 0), (" {\"a\": }", false, 7), ("[1", false, 2), ("{} {}", true, 3),
-    ("<xml/>", false, nil),
-  ] as [(String, Bool, Int?)])
-func `a body that is meant as JSON must be JSON`(body: String, isJSON: Bool, offset: Int?) {
+    ("{}", true, nil), ("{}", nil, nil), ("", true, 0), ("", nil, nil),
+    ("Tank low", nil, nil),
+    ("Tank low", true, 0), (" {\"a\": }", nil, 7), ("[1", nil, 2), ("{} {}", true, 3),
+    ("<xml/>", nil, nil), ("[Tank] low", nil, 1), ("[Tank] low", false, nil),
+  ] as [(String, Bool?, Int?)])
+func `a body that is meant as JSON must be JSON`(body: String, isJSON: Bool?, offset: Int?) {
   let body = Array(body.utf8)
   let mistake = RuleRequest.mistake(in: body.span, isJSON: isJSON)
   #expect(mistake?.offset == offset)
+}
+
+@Test(arguments: [
+  ("payload=%7B%22a%22%3A+1%7D", #"{"a": 1}"#), ("payload={}&x=1", "{}"), ("payload=", ""),
+  ("payloads=1", nil), ("x=1&payload={}", nil), ("payload=%7", nil), ("Tank low", nil), ("", nil),
+])
+func `a form may have its JSON in the field payload`(body: String, payload: String?) {
+  let body = Array(body.utf8)
+  var text = Text(capacity: 256)
+  let isFound = RuleRequest.appendPayload(ofForm: body.span, to: &text)
+  #expect(isFound == (payload != nil))
+  if let payload { #expect(text.string == payload) }
 }

@@ -8,6 +8,25 @@ extension RecipientsFile {
     return look(for: name, in: directory) != ENOENT
   }
 
+  /// Returns a finding for the first recipients file of a notification that is missing, as far as
+  /// this user can see; nil: none is.
+  package static func missing(
+    _ notification: Notification, of text: Span<UInt8>, in directory: Span<UInt8>
+  ) -> Finding? {
+    guard !notification.isForDefault else {
+      guard !mayExist(Notification.defaultList.span, in: directory) else { return nil }
+      return Finding(.listMissingDefault, at: notification.object.lowerBound)
+    }
+    var name = notification.firstList
+    for index in 0..<notification.lists {
+      if index > 0 { name = notification.nextString(after: name.upperBound, in: text) }
+      guard mayExist(text.extracting(name), in: directory) else {
+        return Finding(.listMissing, at: name.lowerBound - 1)
+      }
+    }
+    return nil
+  }
+
   /// Whether this user sees a recipients file of this name in a directory.
   package static func exists(_ name: Span<UInt8>, in directory: Span<UInt8>) -> Bool {
     isName(name) && look(for: name, in: directory) == 0

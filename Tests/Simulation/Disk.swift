@@ -172,6 +172,8 @@ final class Disk {
   /// The files in `taken/`.
   private(set) var taken: [String: SpoolFile] = [:]
   private(set) var lines: [FailureLine] = []
+  /// The files that were moved to `failed/`: what was read of them before is still delivered.
+  private(set) var setAside: [String: SpoolFile] = [:]
   /// The files in `later/`.
   private(set) var later: [String: SpoolFile] = [:]
   /// The last name of each item in `later/`, by identity.
@@ -284,6 +286,7 @@ final class Disk {
     file?.lines.append(line)
     if let name, let file {
       file.isSetAside = true
+      setAside[name] = file
       if new[name] === file { new[name] = nil } else { unlink(name) }
     }
     return true
@@ -300,7 +303,7 @@ final class Disk {
       return serial > 0 && !isForOne || text.contains("\"\(World.token(number))\"")
     }
     guard keepForLater(bytes, as: name, items) else { return false }
-    later[name]!.isExcused = source?.isExcused ?? false
+    later[name]!.isExcused = source.map { $0.isExcused || $0.isSetAside } ?? false
     later[name]!.waitsAgain = source?.wasReleased ?? false
     return true
   }

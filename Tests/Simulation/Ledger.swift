@@ -318,7 +318,7 @@ final class Ledger {
     // If the clock was set before the agent began, or twice at once, the agent cannot know by which
     // clock the file came.
     return timeline.wasSet(between: item.putAt, and: max(life.beganAt, item.putAt))
-      || file.map { timeline.wasSet(between: $0.cameAt, and: $0.cameAt) } ?? false
+      || file.map { timeline.wasSetTwice(at: $0.cameAt) } ?? false
   }
 
   /// The tolerance for a notification that was read in time and sent after it expired.

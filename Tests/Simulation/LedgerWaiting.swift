@@ -206,7 +206,8 @@ extension Ledger {
       if item.number != nil { waiting.settled[item.identity] = numbers(of: item) }
       // An item that must not be sent for two reasons may count under either.
       if item.collapseKey != nil,
-        mayExpire(item) || item.list != nil || item.number.map({ isSuppressed($0, item) }) ?? false
+        mayExpire(item, in: file) || item.list != nil
+          || item.number.map({ isSuppressed($0, item) }) ?? false
       {
         isUneventful = false
       }

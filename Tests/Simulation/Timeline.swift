@@ -46,6 +46,9 @@ final class Timeline {
     walls.contains { $0.until >= start && $0.until <= end }
   }
 
+  /// Whether the clock was set twice at the same instant.
+  func wasSetTwice(at instant: Instant) -> Bool { walls.count { $0.until == instant } > 1 }
+
   /// Sets the wall clock for the whole run.
   func begin(wallAtStart wall: Int64?) {
     wallAtStart = wall

@@ -160,8 +160,9 @@ extension World {
     case .postponed:
       let target = String(courier.stepTarget())
       trace.say("  postpone \(target)")
-      let isPostponed = disk.postpone([UInt8](courier.failure()), as: target, from: file)
-      ledger.postponed(file, isPostponed)
+      let source = file ?? disk.setAside[String(taken.bytes)]
+      let isPostponed = disk.postpone([UInt8](courier.failure()), as: target, from: source)
+      ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
     case .failure: break
     case .failureOfFile: moved = String(courier.stepName())

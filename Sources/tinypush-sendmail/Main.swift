@@ -97,14 +97,28 @@ struct Main {
       message.append("/default with tinypush recipient add default TOKEN")
       throw fail(.dataRefused, message, arguments)
     }
-    var notifications = Text(capacity: 4 * NotificationReader.objectBytesMax)
-    guard compose(Mail(source, SystemConverter()), names, to: &notifications) else {
+    return try deliver(Mail(source, SystemConverter()), names, config, arguments)
+  }
+
+  /// Puts a notification of the mail into the spool, or several for many recipients files.
+  private static func deliver(
+    _ mail: borrowing Mail, _ names: borrowing RecipientNames, _ config: borrowing Config,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    guard !mail.isEmpty else {
+      var message = Text()
       message.append("the mail is empty")
       throw fail(.dataRefused, message, arguments)
     }
     do throws(DropBox.Problem) {
       var box = try DropBox(config.spool.pointer)
-      try box.write(notifications.bytes)
+      var notification = Text(capacity: 2 * NotificationReader.objectBytesMax)
+      var first = 0
+      while compose(mail, names, from: first, to: &notification) {
+        try box.write(notification.bytes)
+        notification.clear()
+        first += Envelope.listsMax
+      }
       _ = try box.drop(isSynced: true)
       return .ok
     } catch {
@@ -112,29 +126,24 @@ struct Main {
     }
   }
 
-  /// Makes a notification of the mail, or several for many recipients files.
-  ///
-  /// Returns false if the mail shows nothing.
+  /// Makes the notification for the recipients files from a number on; false: there are none.
   private static func compose(
-    _ mail: borrowing Mail, _ names: borrowing RecipientNames, to notifications: inout Text
+    _ mail: borrowing Mail, _ names: borrowing RecipientNames, from first: Int,
+    to notification: inout Text
   ) -> Bool {
-    guard !mail.isEmpty else { return false }
-    var first = 0
-    while true {
-      var draft = Draft()
-      guard names.add(to: &draft, from: first) else { return true }
-      if mail.text.count > 0 {
-        if mail.subject.count > 0 { draft.set(.title, to: mail.subject.bytes) }
-        draft.set(.alert, to: mail.text.bytes)
-      } else {
-        draft.set(.alert, to: mail.subject.bytes)
-      }
-      draft.set(.sound, to: ("default" as StaticString).span)
-      // The programs that send mail do not look at a refusal.
-      draft.set(.trim, to: ("true" as StaticString).span)
-      draft.append(to: &notifications)
-      first += Envelope.listsMax
+    var draft = Draft()
+    guard names.add(to: &draft, from: first) else { return false }
+    if mail.text.count > 0 {
+      if mail.subject.count > 0 { draft.set(.title, to: mail.subject.bytes) }
+      draft.set(.alert, to: mail.text.bytes)
+    } else {
+      draft.set(.alert, to: mail.subject.bytes)
     }
+    draft.set(.sound, to: ("default" as StaticString).span)
+    // The programs that send mail do not look at a refusal.
+    draft.set(.trim, to: ("true" as StaticString).span)
+    draft.append(to: &notification)
+    return true
   }
 
   /// Returns the recipients files that the addresses name.

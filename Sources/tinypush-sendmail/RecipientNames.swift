@@ -3,9 +3,11 @@ import TinyPushAgent
 
 /// The recipients files to which a mail goes, each once.
 struct RecipientNames: ~Copyable {
+  private static var bytesMax: Int { 65_536 }
+
   private let directory: Text
   /// The names, each behind a NUL.
-  private var names = Text(capacity: NotificationReader.objectBytesMax)
+  private var names = Text(capacity: bytesMax)
   /// Whether there is an address without a recipients file.
   private var hasOther = false
 
@@ -31,10 +33,13 @@ struct RecipientNames: ~Copyable {
     if !insert(name.unsafeBytes) { hasOther = true }
   }
 
-  /// Adds a recipients file; returns false if there is none of this name.
+  /// Adds a recipients file; returns false if there is none of this name, or no more room.
   private mutating func insert(_ name: Span<UInt8>) -> Bool {
     guard RecipientsFile.exists(name, in: directory.bytes) else { return false }
-    if !contains(name) { append(name) }
+    guard !contains(name) else { return true }
+    // Room for `default` is left.
+    guard names.count + name.count + 16 <= Self.bytesMax else { return false }
+    append(name)
     return true
   }
 

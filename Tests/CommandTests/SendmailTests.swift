@@ -78,13 +78,17 @@ import Testing
   @Test func `a mail to many recipients files becomes several notifications`() throws {
     let box = try Box()
     defer { box.end() }
-    let names = (1...35).map { "list\($0)" }
+    let names = (1...300).map { "list\($0)" }
     for name in names { try box.write("", to: "recipients/" + name) }
-    let sent = try send("Subject: x\n\ny\n", names + ["nobody"], in: box)
+    // Each of these characters needs two bytes in a notification.
+    let text = String(repeating: "\"", count: 20_000)
+    let sent = try send("Subject: x\n\n\(text)\n", names + ["nobody"], in: box)
     let lists = sent.compactMap { $0["to"] as? [String] }
-    #expect(lists.map(\.count) == [16, 16, 4])
+    #expect(lists.map(\.count) == Array(repeating: 16, count: 18) + [13])
     #expect(lists.flatMap { $0 } == names + ["default"])
-    #expect(sent.allSatisfy { (alert($0) as? [String: String]) == ["title": "x", "body": "y"] })
+    let alerts = Set(sent.compactMap { alert($0) as? [String: String] })
+    #expect(alerts.count == 1 && alerts.first?["title"] == "x")
+    #expect(alerts.first?["body"]?.hasPrefix("\"\"\"") == true)
   }
 
   @Test func `without the recipients file default, only a mail to another file is sent`() throws {

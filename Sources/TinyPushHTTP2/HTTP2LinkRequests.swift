@@ -40,7 +40,9 @@ extension HTTP2Link {
 
   /// Takes a notification and frames its request; ``obstacle(payloadBytes:)`` must be nil.
   @_optimize(speed)
-  public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+  public mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
       message.number, wasSent: message.wasSent,

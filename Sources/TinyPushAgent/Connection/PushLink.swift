@@ -38,8 +38,14 @@ struct PushLink: ~Copyable, Link {
     if isBinary { return binary.obstacle(payloadBytes: payloadBytes) }
     return http2.obstacle(payloadBytes: payloadBytes)
   }
-  mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    if isBinary { binary.take(message, in: text) } else { http2.take(message, in: text) }
+  mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
+    if isBinary {
+      binary.take(message, in: text, to: subscription)
+    } else {
+      http2.take(message, in: text, to: subscription)
+    }
   }
   mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
     if isBinary { return binary.takeOutcome() }

@@ -66,6 +66,7 @@ let package = Package(
     .target(
       name: "TinyPushWebhooks", dependencies: ["TinyPush"],
       swiftSettings: lifetimes),
+    .target(name: "TinyPushWebPush", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(name: "TinyPushMail", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
@@ -117,8 +118,7 @@ let package = Package(
       name: "Fuzz",
       dependencies: [
         "TinyPush", "TinyPushBinary", "TinyPushMail", "TinyPushWebhooks", "TinyPushMQTT",
-        "TinyPushRules",
-        "TinyPushSandbox",
+        "TinyPushRules", "TinyPushSandbox", "TinyPushWebPush",
       ],
       path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
@@ -150,6 +150,9 @@ let package = Package(
       swiftSettings: testing),
     .testTarget(
       name: "TinyPushMailTests", dependencies: ["TinyPush", "TinyPushMail", "TinyPushAgent"],
+      swiftSettings: testing),
+    .testTarget(
+      name: "TinyPushWebPushTests", dependencies: ["TinyPush", "TinyPushWebPush"],
       swiftSettings: testing),
     .testTarget(name: "CommandTests", swiftSettings: testing),
   ],

@@ -53,11 +53,13 @@ let package = Package(
     .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(name: "TinyPushBinary", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
-      name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"],
+      name: "TinyPushHTTP2", dependencies: ["TinyPush", "TinyPushWebPush", "CHTTP2"],
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushAgent",
-      dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CMbed", "CLinux"],
+      dependencies: [
+        "TinyPush", "TinyPushBinary", "TinyPushHTTP2", "TinyPushWebPush", "CMbed", "CLinux",
+      ],
       swiftSettings: lifetimes),
     .target(name: "TinyPushRules", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(

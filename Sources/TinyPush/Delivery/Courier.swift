@@ -245,7 +245,8 @@ public struct Courier: ~Copyable {
     return isStopping || settings.isOnce && isAllSent && outbox.count == 0
   }
 
-  private func wantsConnection(in lane: Lane) -> Bool {
+  /// Whether a connection is wanted for a lane.
+  package func wantsConnection(in lane: Lane) -> Bool {
     if isStopping { return false }
     guard lane == .devices else { return outbox.count(of: lane) > 0 }
     guard settings.hasDevices else { return false }

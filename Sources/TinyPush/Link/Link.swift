@@ -206,6 +206,16 @@ public struct LinkTraffic {
   /// Creates counts that are 0.
   public init() {}
 
+  /// Adds the counts of another link.
+  package mutating func add(_ other: LinkTraffic) {
+    sent += other.sent
+    repeated += other.repeated
+    uncertain += other.uncertain
+    connections += other.connections
+    records += other.records
+    for cause in retried.indices { retried[cause] += other.retried[cause] }
+  }
+
   /// Counts notifications to send again.
   package mutating func recordRetry(_ cause: RetryCause, _ count: Int = 1) {
     retried[Int(cause.rawValue)] += UInt64(count)

@@ -22,7 +22,7 @@ public struct ProviderToken: ~Copyable {
   }
 
   /// The seconds for which a token is used.
-  public static var useSeconds: Int64 { ProviderTokenRule.useSeconds }
+  public static var useSeconds: Int64 { ProviderTokenRule.Lifetime.apple.useSeconds }
 
   /// The token, as it follows `bearer ` in the header `authorization`.
   public private(set) var text = Text(capacity: textMax)

@@ -38,7 +38,7 @@ public struct WebMessage {
   private static let ownPage: StaticString = "./"
 
   /// Why a browser cannot show a notification.
-  public enum Problem: Equatable {
+  public enum Problem: Equatable, Sendable {
     /// There is no text, only a badge, a sound or `content-available`.
     case showsNothing
     /// The alert has only keys of texts in an app.

@@ -16,7 +16,7 @@ struct HeaderText: ~Copyable {
   var textEnd = 0
 
   /// - Parameter isUsed: whether the link is the configured one; if not, there is no room.
-  init(isUsed: Bool, isOfBrowsers: Bool) {
+  init(isUsed: Bool, isOfBrowsers: Bool = false) {
     payload = FixedBuffer(capacity: isUsed ? isOfBrowsers ? BrowserRoom.end : 8192 : 0)
     text = FixedBuffer(capacity: isUsed ? Self.bytesMax : 0)
   }

@@ -128,6 +128,16 @@ int cmbed_random(void *unused, unsigned char *bytes, size_t count);
 /* Sets versions, cipher suites, curves and signature algorithms. */
 int cmbed_parameters_set(mbedtls_ssl_config *conf, int endpoint);
 
+/* --- webpush.c ------------------------------------------------------------------------------ */
+
+#define CMBED_WEBPUSH_SALT 16
+
+/* Encrypts like cmbed_webpush_seal, under a given key pair of the sender and a given salt. */
+int cmbed_webpush_seal_with(unsigned char body[CMBED_WEBPUSH_BODY], const unsigned char private_key[32],
+                            const unsigned char sender[CMBED_POINT], const unsigned char salt[CMBED_WEBPUSH_SALT],
+                            const unsigned char point[CMBED_POINT], const unsigned char auth[CMBED_WEBPUSH_AUTH],
+                            const void *text, size_t count);
+
 /* --- session.c ------------------------------------------------------------------------------ */
 
 typedef struct cmbed_queue cmbed_queue;

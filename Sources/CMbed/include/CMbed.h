@@ -302,6 +302,31 @@ int cmbed_seal(char *sealed, size_t room, char *iv, cmbed_seal_mode mode, const 
 int cmbed_unseal(unsigned char *bytes, cmbed_seal_mode mode, const unsigned char *key, size_t key_count, const char *iv,
                  size_t iv_count, const void *sealed, size_t sealed_count);
 
+/* --- Web Push -------------------------------------------------------------------------------- */
+
+/* The bytes of a subscription's secret, of the longest text, and of that text's body. */
+#define CMBED_WEBPUSH_AUTH 16
+#define CMBED_WEBPUSH_TEXT 3993
+#define CMBED_WEBPUSH_BODY 4096
+
+/* Encrypts a text for a subscription (RFC 8291): one record of aes128gcm, under a fresh key pair and
+   salt. Returns the bytes of the body, 103 more than those of the text; or a negative code, which is
+   CMBED_FILE_INVALID if the subscription's point is not on the curve. */
+int cmbed_webpush_seal(unsigned char body[CMBED_WEBPUSH_BODY], const unsigned char point[CMBED_POINT],
+                       const unsigned char auth[CMBED_WEBPUSH_AUTH], const void *text, size_t count);
+
+/* Decrypts a body with the keys of a browser. Returns the bytes of the text; or a negative code, which
+   is CMBED_FILE_INVALID if the body was not encrypted for these keys. */
+int cmbed_webpush_open(unsigned char text[CMBED_WEBPUSH_TEXT], const unsigned char private_key[32],
+                       const unsigned char point[CMBED_POINT], const unsigned char auth[CMBED_WEBPUSH_AUTH],
+                       const void *body, size_t count);
+
+/* Makes the key pair of a browser. Returns CMBED_OK or a negative code. */
+int cmbed_webpush_pair(unsigned char private_key[32], unsigned char point[CMBED_POINT]);
+
+/* Returns whether a point is on the curve P-256. */
+int cmbed_point_is_good(const unsigned char point[CMBED_POINT]);
+
 /* --- device tokens -------------------------------------------------------------------------- */
 
 /* The bytes of a token's content, of the token, and of the key that seals it. */

@@ -7,11 +7,12 @@ import TinyPushAgent
 enum RecipientCommand {
   static let command = Command(
     "recipient", "list or change the recipients in recipients files",
-    options: "json language= comment=",
+    options: "json language= comment= page=",
     usage: """
       Usage: tinypush recipient add NAME RECIPIENT [--language TAG] [--comment TEXT]
              tinypush recipient remove NAME RECIPIENT
              tinypush recipient list [NAME...] [--json]
+             tinypush recipient invite NAME [--page ADDRESS] [--json]
       Lists and changes recipients files. A notification that names a recipients file
       goes to all devices and browsers in the file. A running agent reads a changed
       file by itself.
@@ -21,6 +22,10 @@ enum RecipientCommand {
                               again if it is suppressed
         remove                remove a recipient
         list                  print the recipients in the named files, or in all files
+        invite                print the address, and on a terminal the QR code, with
+                              which a browser registers for a file; it works once,
+                              for an hour
+        --page ADDRESS        where the page is, if not as page in http.conf says
         --language TAG        the language of the device, such as fr or fr-CA; empty:
                               none
         --comment TEXT        whose device it is, for people to read; empty: none
@@ -36,7 +41,7 @@ enum RecipientCommand {
       """, run)
 
   private enum Action: Int {
-    case list, add, remove
+    case list, add, remove, invite
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
@@ -45,31 +50,40 @@ enum RecipientCommand {
     var language = RecipientChange.Detail.kept
     var comment = RecipientChange.Detail.kept
     var hasDetails = false
+    var page: UnsafePointer<CChar>?
     while let option = try arguments.next() {
       switch option {
       case 0: isJSON = true
       case 1:
         language = .set(try Self.language(arguments))
         hasDetails = true
-      default:
+      case 2:
         comment = .set(try Self.comment(arguments))
         hasDetails = true
+      default: page = clinux_option_argument()
       }
     }
     let action = Action(
-      rawValue: try arguments.action(among: "list add remove", "add, remove or list"))!
+      rawValue: try arguments.action(
+        among: "list add remove invite", "add, remove, list or invite"))!
     if action != .add, hasDetails {
       throw arguments.fail(.usage, "--language and --comment are only for add")
+    }
+    guard action == .invite || page == nil else {
+      throw arguments.fail(.usage, "--page is only for invite")
     }
     // A member of the group may change recipients, but perhaps not read the configuration.
     try arguments.readConfig(into: &config, for: .command)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
+    if action == .invite {
+      if let operand = arguments.operand(1) { try name(operand, arguments) }
+      try arguments.refuseOperands(from: 2)
+      return try RecipientInvitation.run(
+        config, page: CString.span(page ?? ("" as StaticString).cString), isJSON: isJSON, arguments)
+    }
     let recipient = try recipient(arguments, isNew: action == .add)
     let token = recipient.token
-    let mayBeSent =
-      config.courier.rules.service == .http2 || recipient.isSubscription
-      || token.count == Rules.tokenBytesOfBinary
-    guard action == .remove || mayBeSent else {
+    guard action == .remove || recipient.canBeSent(by: config.courier.rules.service) else {
       throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
     }
     var shown = Text()
@@ -179,14 +193,14 @@ enum RecipientCommand {
       line.beginObject()
       line.member("name", string: name)
       line.member("token", string: shown.bytes)
-      line.member("state", word: words(change.outcome))
+      line.member("state", word: change.outcome.words)
       if let suppressed { line.member("suppressed", number: suppressed.time) }
       line.endLine()
     } else {
       line.append(printable: name)
       line.append(" ")
       line.append(shown)
-      line.append("  ", words(change.outcome))
+      line.append("  ", change.outcome.words)
       if let suppressed {
         line.append("; it was suppressed since ")
         line.append(utc: suppressed.time)
@@ -205,18 +219,6 @@ enum RecipientCommand {
   ) -> SuppressionRecord? {
     var recipients = SuppressedRecipients(config)
     return recipients.record(of: token.identity)
-  }
-
-  @inline(never)
-  private static func words(_ outcome: RecipientChange.Outcome) -> StaticString {
-    switch outcome {
-    case .unchanged: "unchanged"
-    case .added: "added"
-    case .updated: "updated"
-    case .registered: "registered again"
-    case .removed: "removed"
-    case .absent, .ambiguous: "not there"
-    }
   }
 
   // MARK: - Listing

@@ -204,7 +204,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
       (["add", "family", token(1), "--comment", "x\n\(token(2))"], "--comment takes a line"),
       (["remove", "family", token(1), "--comment", "x"], "are only for add"),
       (["list", ".."], "the name of a recipients file has"),
-      (["lst"], "did you mean list?"), ([], "give an action: add, remove or list"),
+      (["lst"], "did you mean list?"), ([], "give an action: add, remove, list or invite"),
     ] as [([String], String)] {
       let child = try box.run(command(box, arguments))
       #expect(child.status == 64, "\(arguments)")

@@ -17,6 +17,18 @@ public struct RecipientChange: ~Copyable {
     case absent
     /// Several subscriptions begin with the digits of the one to remove, so that none is.
     case ambiguous
+
+    /// The words that commands and answers have for it.
+    public var words: StaticString {
+      switch self {
+      case .unchanged: "unchanged"
+      case .added: "added"
+      case .updated: "updated"
+      case .registered: "registered again"
+      case .removed: "removed"
+      case .absent, .ambiguous: "not there"
+      }
+    }
   }
 
   /// The language or the comment after the token.

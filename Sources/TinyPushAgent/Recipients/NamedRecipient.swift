@@ -47,6 +47,11 @@ public struct NamedRecipient: ~Copyable {
   /// Whether it is a browser's subscription.
   public var isSubscription: Bool { word.count > 0 }
 
+  /// Whether a device token, if it is one, has a size that a protocol knows.
+  public func canBeSent(by service: PushProtocol) -> Bool {
+    service == .http2 || isSubscription || token.count == Rules.tokenBytesOfBinary
+  }
+
   /// Appends what may be shown: a device token, or what stands for a subscription, and its service.
   public borrowing func append(to text: inout Text) {
     guard isSubscription else { return text.append(hex: token.bytes) }

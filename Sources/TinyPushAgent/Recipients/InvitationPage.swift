@@ -19,7 +19,8 @@ public enum InvitationPage {
       default: break
       }
     }
-    let isSecure = text.begins(with: secure.span) && text.count > secure.utf8CodeUnitCount + 1
+    let host = secure.utf8CodeUnitCount
+    let isSecure = text.begins(with: secure.span) && text.count > host && text[host] != .slash
     return (isSecure || text.begins(with: local.span)) && text[text.count - 1] == .slash
   }
 

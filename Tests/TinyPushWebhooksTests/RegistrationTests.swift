@@ -8,7 +8,7 @@ private struct Parts: Equatable {
   var language = ""
 }
 
-private func parts(_ body: String) throws(Registration.Problem) -> Parts {
+private func parts(_ body: String) throws -> Parts {
   let bytes = Array(body.utf8)
   let registration = try Registration(bytes.span)
   func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
@@ -45,5 +45,5 @@ private func `a registration has a code and a recipient, and perhaps a language`
     (#"{"code":"c","token":"0a""#, .json(.unexpectedEnd)),
   ] as [(String, Registration.Problem)])
 func `anything else is no registration`(body: String, problem: Registration.Problem) {
-  #expect(throws: problem) { () throws(Registration.Problem) in _ = try parts(body) }
+  #expect(throws: problem) { try parts(body) }
 }

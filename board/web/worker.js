@@ -62,8 +62,12 @@ async function open(navigate) {
 // The box can learn the new subscription only by a new invitation.
 async function renew(event) {
   const key = event.oldSubscription && event.oldSubscription.options.applicationServerKey;
-  if (!event.newSubscription && key) {
-    await self.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+  try {
+    if (!event.newSubscription && key) {
+      await self.registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+    }
+  } catch {
+    // The page subscribes when it is opened.
   }
   await self.registration.showNotification('Alerts have stopped', {
     body: 'The browser has changed its address for alerts. Ask for a new invitation.',

@@ -52,6 +52,15 @@ extension Checkup {
     reportAuthorities(config, reason)
   }
 
+  /// Checks only the authorities for the certificates of push services.
+  @inline(never)
+  mutating func checkAuthorities(_ config: borrowing Config) {
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { reason.deallocate() }
+    report.begin("certificate")
+    reportAuthorities(config, reason)
+  }
+
   /// Reports a file without which there can be no connection.
   @inline(never)
   mutating func refuse(
@@ -261,7 +270,7 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func reportAuthorities(
+  mutating func reportAuthorities(
     _ config: borrowing Config, _ reason: UnsafeMutablePointer<CChar>
   ) {
     let path = config.ca.pointer

@@ -35,11 +35,18 @@ public struct Checkup: ~Copyable {
     var checkup = Checkup(config, isJSON: isJSON)
     checkup.checkConfig(config, file)
     checkup.checkClock()
-    checkup.checkCertificate(config)
+    if config.courier.hasDevices {
+      checkup.checkCertificate(config)
+    } else {
+      checkup.checkAuthorities(config)
+    }
     checkup.checkSpool(config)
     checkup.checkDirectories(config)
-    checkup.checkGateway(config)
-    if config.courier.rules.service == .binary { checkup.checkFeedback(config) }
+    if config.courier.hasDevices { checkup.checkGateway(config) }
+    if config.courier.hasWebPush { checkup.checkWebPush(config) }
+    if config.courier.hasDevices, config.courier.rules.service == .binary {
+      checkup.checkFeedback(config)
+    }
     checkup.report.end()
     return checkup.report.worst
   }

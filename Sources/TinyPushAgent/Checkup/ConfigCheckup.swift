@@ -54,6 +54,10 @@ extension Checkup {
 
   @inline(never)
   private mutating func reportSettings(_ config: borrowing Config) {
+    guard config.courier.hasDevices else {
+      report.message.append("browsers alone (Web Push)")
+      return report.report("environment")
+    }
     report.message.append(config.environment.name)
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)

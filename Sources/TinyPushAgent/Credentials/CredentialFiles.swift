@@ -6,10 +6,11 @@ extension Agent {
   /// Checks at the start that the credentials and the CA file can be read and belong together.
   static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
     let isHTTP2 = config.courier.rules.service == .http2
-    guard !config.certificate.isEmpty || !config.signingKey.isEmpty else {
+    let (hasDevices, hasWebPush) = (config.courier.hasDevices, config.courier.hasWebPush)
+    guard !hasDevices || !config.certificate.isEmpty || !config.signingKey.isEmpty else {
       message.append(
         isHTTP2
-          ? "neither a signing key nor a certificate is set: set signing-key, key-id, team-id and topic, or"
+          ? "neither a signing key nor a certificate is set: set signing-key, key-id, team-id and topic, for browsers alone vapid-key and contact, or"
           : "no certificate is set:")
       message.append(" set certificate (and key) to your push certificate's PEM files")
       throw .config
@@ -17,9 +18,14 @@ extension Agent {
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
     text[0] = 0
-    var result =
-      config.signingKey.isEmpty
-      ? try checkCertificate(config, text, message: &message) : checkSigningKey(config, text)
+    var result = Int32(CMBED_OK)
+    if hasDevices {
+      result =
+        config.signingKey.isEmpty
+        ? try checkCertificate(config, text, message: &message)
+        : checkSigningKey(config.signingKey.pointer, text)
+    }
+    if result == CMBED_OK, hasWebPush { result = checkSigningKey(config.vapidKey.pointer, text) }
     if result == CMBED_OK {
       result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
     }
@@ -52,11 +58,11 @@ extension Agent {
   }
 
   private static func checkSigningKey(
-    _ config: borrowing Config, _ text: UnsafeMutablePointer<CChar>
+    _ path: UnsafePointer<CChar>, _ text: UnsafeMutablePointer<CChar>
   ) -> Int32 {
     let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
     defer { digest.deallocate() }
-    let result = cmbed_signing_key_read(config.signingKey.pointer, digest, text)
+    let result = cmbed_signing_key_read(path, digest, text)
     clinux_wipe_stack()
     return result
   }

@@ -74,8 +74,14 @@ extension Agent {
     if isShown { output.publish(connectivity, words) }
   }
 
+  /// Publishes that no connection is needed now, if only browsers are served.
+  func publishRest() {
+    output.publish(.up, ("ready to connect to the push services of browsers" as StaticString).span)
+  }
+
   /// Publishes that the courier ended a connection.
   func publishDown() {
+    if lane != .devices, isShown, !courier.wantsConnection(in: lane) { return publishRest() }
     if isShown { output.publishDown(service) }
   }
 }

@@ -10,7 +10,11 @@ extension Agent {
     text.append("delivering ")
     text.append(printable: config.spool.span)
     text.append(" to ")
-    text.append(printable: gateway.span)
+    if config.courier.hasDevices { text.append(printable: gateway.span) }
+    if config.courier.hasWebPush {
+      text.append(config.courier.hasDevices ? ", and to browsers" : "browsers")
+    }
+    if !config.courier.hasDevices { publishRest() }
     if !config.courier.isOnce { output.log.write(.info, text) }
     if spool.wasOpen {
       text.clear()

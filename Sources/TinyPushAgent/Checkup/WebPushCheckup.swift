@@ -1,0 +1,105 @@
+import CLinux
+import CMbed
+import TinyPush
+
+extension Checkup {
+  /// Checks the key for Web Push, and each push service that a subscription names.
+  @inline(never)
+  mutating func checkWebPush(_ config: borrowing Config) {
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    var digest = InlineArray<32, UInt8>(repeating: 0)
+    defer { reason.deallocate() }
+    report.begin("web-push")
+    let path = config.vapidKey.pointer
+    let result = withUnsafeMutableBytes(of: &digest) {
+      cmbed_signing_key_read(path, $0.bindMemory(to: UInt8.self).baseAddress, reason)
+    }
+    clinux_wipe_stack()
+    if result == CMBED_OK {
+      report.message.append(printable: path)
+      report.message.append(", EC, 256 bits")
+      reportSecret("key", path)
+    } else {
+      refuse("key", result, reason)
+    }
+    report.message.append(printable: config.contact.span)
+    report.report("contact")
+    var hosts = Hosts()
+    findHosts(config, &hosts)
+    if hosts.count == 0 {
+      report.message.append("no recipients file has a browser's subscription")
+      return report.report("service", .skipped)
+    }
+    for number in 0..<hosts.count { checkService(hosts.name(number), config) }
+  }
+
+  /// The hosts of the services, of which the first ones are checked.
+  private struct Hosts: ~Copyable {
+    private let names = FixedBuffer<UInt8>(capacity: 8 * 256)
+    private var lengths: InlineArray<8, UInt8> = .init(repeating: 0)
+    private(set) var count = 0
+
+    init() {}
+    deinit {}
+
+    mutating func add(_ name: Span<UInt8>) {
+      for number in 0..<count where self.name(number).equals(name) { return }
+      guard count < lengths.count, name.count < 256 else { return }
+      names.store(name, at: count * 256)
+      lengths[count] = UInt8(name.count)
+      count += 1
+    }
+
+    @_lifetime(immortal)
+    func name(_ number: Int) -> Span<UInt8> {
+      names.unsafeSpan(number * 256..<number * 256 + Int(lengths[number]))
+    }
+  }
+
+  private mutating func findHosts(_ config: borrowing Config, _ hosts: inout Hosts) {
+    var error: Int32 = 0
+    guard
+      let listing = RecipientsListing(
+        config.recipients.span, config.courier.rules.service, error: &error)
+    else { return }
+    Self.find(in: listing, &hosts)
+  }
+
+  private static func find(in listing: borrowing RecipientsListing, _ hosts: inout Hosts) {
+    var names = Text(capacity: 16_384)
+    _ = listing.forEachName { name in
+      guard names.count + name.count < 16_000 else { return }
+      names.append(bytes: name)
+      names.append(byte: 0)
+    }
+    var start = 0
+    for index in 0..<names.count where names.unsafeBytes[index] == 0 {
+      _ = listing.forEachLine(in: names.unsafeBytes.extracting(start..<index)) { _, line, text in
+        guard case .recipient(let recipient) = line, !recipient.subscription.isEmpty else { return }
+        let word = text.extracting(recipient.subscription)
+        do throws(Subscription.Problem) {
+          hosts.add(word.extracting(try Subscription(word).authority))
+        } catch {}
+      }
+      start = index + 1
+    }
+  }
+
+  /// Connects to a service; what it answers is known when something is sent.
+  private mutating func checkService(_ host: Span<UInt8>, _ config: borrowing Config) {
+    var connection = TLSConnection(address: host, port: "443", config, .browsers)
+    let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    defer { close(epoll) }
+    report.wait(for: "connecting to ", host)
+    let since = Clock.now()
+    guard connection.connect(epoll: epoll, config: config) else {
+      take(connection.problem.bytes)
+      return report.report("service", .wrong(connection.isOurFault ? .config : .unavailable))
+    }
+    report.message.append(printable: host)
+    report.message.append(", ", cString: connection.version)
+    report.message.append(", in ", since.until(Clock.now()).milliseconds, " ms")
+    report.report("service")
+    connection.hangUp(epoll: epoll, closeNotify: true)
+  }
+}

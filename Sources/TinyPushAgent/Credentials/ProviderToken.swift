@@ -175,7 +175,7 @@ public struct ProviderToken: ~Copyable {
 
 extension Text {
   /// Appends bytes in base64 without padding, in the URL alphabet (RFC 4648, section 5).
-  mutating func append(base64URL bytes: Span<UInt8>) {
+  package mutating func append(base64URL bytes: Span<UInt8>) {
     append(
       bytes: bytes,
       inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")

@@ -134,7 +134,8 @@ struct DeviceFiles: ~Copyable {
   ///
   /// One payload of the largest size is stored for an app, and many small ones for a browser.
   private static let storedBytesMax =
-    (StoredNotification.countMax + 1) * (MessageCheck.bodyMax + 256) + SandboxOptions.payloadLimitMax
+    (StoredNotification.countMax + 1) * (MessageCheck.bodyMax + 256)
+    + SandboxOptions.payloadLimitMax
 
   /// Returns the value on the line that begins with the key; empty: there is no such line.
   @_lifetime(copy text)

@@ -88,7 +88,10 @@ final class HTTP2Session {
     messageCheck: MessageCheck, faults: Faults, post: StoreAndForward, journal: Journal
   ) {
     let streamsMax = client.hasCertificate ? Self.streamsMax : Self.streamsAtFirst
-    guard let server = chttp2_server_new(streamsMax, 0, UInt32(max(requestCheck.payloadMax, MessageCheck.bodyMax))) else {
+    guard
+      let server = chttp2_server_new(
+        streamsMax, 0, UInt32(max(requestCheck.payloadMax, MessageCheck.bodyMax)))
+    else {
       return nil
     }
     self.server = server

@@ -70,7 +70,9 @@ final class Browser {
   func open(_ body: Span<UInt8>) throws(BodyProblem) -> Text {
     try check(body)
     var text = Text(capacity: Int(CMBED_WEBPUSH_TEXT))
-    guard open(body, FixedBuffer(capacity: Int(CMBED_WEBPUSH_TEXT)), to: &text) else { throw .otherKeys }
+    guard open(body, FixedBuffer(capacity: Int(CMBED_WEBPUSH_TEXT)), to: &text) else {
+      throw .otherKeys
+    }
     return text
   }
 

@@ -127,7 +127,9 @@ struct DeclarativeMessage: ~Copyable {
       let value = try scanner.value(text)
       if key.equals("silent") {
         content.isSilent = first == UInt8(ascii: "t")
-        if first != UInt8(ascii: "t"), first != UInt8(ascii: "f") { problem = problem ?? .notSilent }
+        if first != UInt8(ascii: "t"), first != UInt8(ascii: "f") {
+          problem = problem ?? .notSilent
+        }
       } else if let number = names.index(of: key) {
         if first == .quote {
           content.strings[number] = value

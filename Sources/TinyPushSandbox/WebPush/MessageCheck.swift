@@ -102,7 +102,8 @@ final class MessageCheck {
     for index in topic.indices where !topic[index].isBase64URL { isRight = false }
     guard isRight else {
       throw RequestCheck.Refusal(
-        .badWebPushTopic, "topic is not base64 for URLs, which also has no length of 1, 5, 9 and so on")
+        .badWebPushTopic,
+        "topic is not base64 for URLs, which also has no length of 1, 5, 9 and so on")
     }
   }
 }

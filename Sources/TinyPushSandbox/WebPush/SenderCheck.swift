@@ -91,6 +91,7 @@ struct SenderCheck: ~Copyable {
     var start = 0
     if contact.begins(with: ("mailto:" as StaticString).span) {
       for index in contact.indices where contact[index] == .at { start = index + 1 }
+      if contact.begins(with: ("mailto:mailto:" as StaticString).span) { start = 0 }
     } else if contact.begins(with: ("https://" as StaticString).span) {
       start = ("https://" as StaticString).utf8CodeUnitCount
     }

@@ -18,14 +18,14 @@ import Testing
     return String(added.output.dropLast())
   }
 
-  /// Sends texts with Tests/Tools/webpush.py, and returns the answers.
+  /// Sends texts with Tests/Tools/pushsender.py, and returns the answers.
   private func send(
     _ box: Box, _ subscription: String, _ texts: [String], options: [String] = [],
     input: String = ""
   ) throws -> [[String: Any]] {
     let sent = try box.run(
       [
-        "python3", Build.tools + "/webpush.py", "--subscription", subscription, "--key",
+        "python3", Build.tools + "/pushsender.py", "--subscription", subscription, "--key",
         "vapid.pem",
         "--ca", "sandbox/ca.pem",
       ] + options + texts, input: input)
@@ -164,7 +164,7 @@ import Testing
     let sandbox = try Sandbox(in: box, ["--fault", fault], hasDevices: true)
     let subscription = try subscribe(box, sandbox)
     let sent = try box.run([
-      "python3", Build.tools + "/webpush.py", "--subscription", subscription, "--key", "vapid.pem",
+      "python3", Build.tools + "/pushsender.py", "--subscription", subscription, "--key", "vapid.pem",
       "--ca", "sandbox/ca.pem", message("1", "B"),
     ])
     let answer = try objects(sent.output).first
@@ -192,7 +192,7 @@ import Testing
     func authorization(_ key: String, _ more: String...) throws -> String {
       let written = try box.run(
         [
-          "python3", Build.tools + "/webpush.py", "--subscription", subscription, "--key", key,
+          "python3", Build.tools + "/pushsender.py", "--subscription", subscription, "--key", key,
           "--write", "body",
         ] + more + [message("Cellar", "Tank low")])
       guard written.status == 0 else { throw Failure(written.errors) }

@@ -10,7 +10,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let directory = "\(Build.directory)/\(build)"
-    var command = ["\(directory)/shim", box.path]
+    var command = ["\(directory)/shim", box.path, Build.tools]
     if FileManager.default.fileExists(atPath: directory + "/root") {
       command =
         [

@@ -1,12 +1,13 @@
 /* Tests the C code of Sources/CMbed, CLinux and CMicroHTTP, built with sanitizers. Two sessions in one
    process talk over a socket pair, and this file's `send` limits the bytes that a socket takes.
 
-     shim DIRECTORY [SEED]     makes its certificates in DIRECTORY
+     shim DIRECTORY TOOLS [SEED]     makes its certificates in DIRECTORY; TOOLS: Tests/Tools
 
    Prints the name of each test, and exits with 1 at the first failure. */
 
 #include "../../Sources/CMbed/internal.h"
 
+#include <mbedtls/base64.h>
 #include <mbedtls/platform_util.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ static void fail(int line, const char *condition) {
 }
 
 static char directory[256], text[CMBED_TEXT_MAX];
+static const char *tools;
 static uint64_t seed = 1;
 
 static unsigned random_below(unsigned limit) {
@@ -640,6 +642,167 @@ static void test_tokens(int version) {
   CHECK(cmbed_token_open(opened, key, token) == 0);
 }
 
+/* --- Web Push -------------------------------------------------------------------------------- */
+
+/* Decodes base64url, whose length is known. */
+static void from_base64url(unsigned char *to, size_t count, const char *from) {
+  char plain[512];
+  size_t length = 0, written;
+  for (; from[length] != '\0'; length++)
+    plain[length] = from[length] == '-' ? '+' : from[length] == '_' ? '/' : from[length];
+  while (length % 4 != 0) plain[length++] = '=';
+  CHECK(mbedtls_base64_decode(to, count, &written, (unsigned char *)plain, length) == 0 && written == count);
+}
+
+/* Encodes bytes in base64url for a command. */
+static const char *to_base64url(const unsigned char *bytes, size_t count) {
+  static char results[2][128];
+  static int last;
+  char *to = results[last ^= 1];
+  size_t length;
+  CHECK(mbedtls_base64_encode((unsigned char *)to, sizeof *results, &length, bytes, count) == 0);
+  for (size_t index = 0; index < length; index++)
+    to[index] = to[index] == '+' ? '-' : to[index] == '/' ? '_' : to[index];
+  while (length > 0 && to[length - 1] == '=') to[--length] = '\0';
+  return to;
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t count) {
+  FILE *file = fopen(path(name), "w");
+  CHECK(file != NULL && fwrite(bytes, 1, count, file) == count && fclose(file) == 0);
+}
+
+static size_t read_bytes(const char *name, void *bytes, size_t room_there) {
+  FILE *file = fopen(path(name), "r");
+  CHECK(file != NULL);
+  size_t count = fread(bytes, 1, room_there, file);
+  CHECK(feof(file) && fclose(file) == 0);
+  return count;
+}
+
+static unsigned char body[CMBED_WEBPUSH_BODY + 2], opened[CMBED_WEBPUSH_TEXT];
+
+/* RFC 8291, appendix A. */
+static void test_webpush_vector(int version) {
+  (void)version;
+  static const char said[] = "When I grow up, I want to be a watermelon";
+  unsigned char private_key[32], sender[CMBED_POINT], browser_key[32], point[CMBED_POINT], salt[CMBED_WEBPUSH_SALT];
+  unsigned char auth[CMBED_WEBPUSH_AUTH], expected[144];
+  from_base64url(private_key, sizeof private_key, "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw");
+  from_base64url(sender, sizeof sender,
+                 "BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8");
+  from_base64url(browser_key, sizeof browser_key, "q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94");
+  from_base64url(point, sizeof point,
+                 "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4");
+  from_base64url(salt, sizeof salt, "DGv6ra1nlYgDCS1FRnbzlw");
+  from_base64url(auth, sizeof auth, "BTBZMqHH6r4Tts7J_aSIgg");
+  from_base64url(expected, sizeof expected,
+                 "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8w"
+                 "EqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN");
+  size_t count = sizeof said - 1;
+  CHECK(cmbed_webpush_seal_with(body, private_key, sender, salt, point, auth, said, count) == sizeof expected);
+  CHECK(memcmp(body, expected, sizeof expected) == 0);
+  CHECK(cmbed_webpush_open(opened, browser_key, point, auth, expected, sizeof expected) == (int)count);
+  CHECK(memcmp(opened, said, count) == 0);
+}
+
+/* Opens a body that the independent tool makes. */
+static int open_made(const char *options, const unsigned char *private_key, const unsigned char *point,
+                     const unsigned char *auth) {
+  run("cd %s && /usr/bin/python3 %s/webpush.py seal --point=%s --auth=%s %s <said >made", directory, tools,
+      to_base64url(point, CMBED_POINT), to_base64url(auth, CMBED_WEBPUSH_AUTH), options);
+  size_t count = read_bytes("made", body, sizeof body);
+  return cmbed_webpush_open(opened, private_key, point, auth, body, count);
+}
+
+static void test_webpush(int version) {
+  (void)version;
+  unsigned char private_key[32], point[CMBED_POINT], auth[CMBED_WEBPUSH_AUTH], other[CMBED_WEBPUSH_BODY];
+  memcpy(auth, sent, sizeof auth);
+  CHECK(cmbed_webpush_pair(private_key, point) == CMBED_OK && cmbed_point_is_good(point));
+  for (int count = 0; count <= CMBED_WEBPUSH_TEXT; count += count < 70 || count > CMBED_WEBPUSH_TEXT - 40 ? 1 : 29) {
+    memset(opened, 0, sizeof opened);
+    CHECK(cmbed_webpush_seal(body, point, auth, sent, (size_t)count) == count + 103);
+    CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, (size_t)count + 103) == count);
+    CHECK(memcmp(opened, sent, (size_t)count) == 0);
+  }
+  CHECK(cmbed_webpush_seal(body, point, auth, sent, CMBED_WEBPUSH_TEXT + 1) == CMBED_INTERNAL);
+
+  /* The same text gets another key pair and salt each time. */
+  size_t count = 40, whole = count + 103;
+  CHECK(cmbed_webpush_seal(other, point, auth, sent, count) == (int)whole);
+  CHECK(cmbed_webpush_seal(body, point, auth, sent, count) == (int)whole);
+  CHECK(memcmp(body, other, 16) != 0 && memcmp(body + 21, other + 21, CMBED_POINT) != 0);
+
+  /* A damaged, shortened or longer body does not open. The size of a record says only how many there are. */
+  for (size_t index = 0; index < whole; index++) {
+    if (index >= 16 && index < 20) continue;
+    body[index] ^= (unsigned char)(1 << index % 8);
+    CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, whole) == CMBED_FILE_INVALID);
+    body[index] ^= (unsigned char)(1 << index % 8);
+  }
+  for (size_t length = 0; length < whole; length++)
+    CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, length) == CMBED_FILE_INVALID);
+  body[whole] = 0;
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, whole + 1) == CMBED_FILE_INVALID);
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, sizeof body - 1) == CMBED_FILE_INVALID);
+  body[18] = 0;
+  body[19] = (unsigned char)(whole - 86);
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, whole) == (int)count);
+  body[19]--;
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, body, whole) == CMBED_FILE_INVALID);
+  auth[15] ^= 1;
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, other, whole) == CMBED_FILE_INVALID);
+  auth[15] ^= 1;
+  private_key[31] ^= 1;
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, other, whole) == CMBED_FILE_INVALID);
+  private_key[31] ^= 1;
+  CHECK(cmbed_webpush_open(opened, private_key, point, auth, other, whole) == (int)count);
+
+  /* An independent tool opens what was sealed, and the other way round. */
+  write_bytes("said", sent, count);
+  write_bytes("body", other, whole);
+  run("cd %s && /usr/bin/python3 %s/webpush.py open --key=%s --auth=%s <body | cmp - said", directory, tools,
+      to_base64url(private_key, sizeof private_key), to_base64url(auth, sizeof auth));
+  CHECK(open_made("", private_key, point, auth) == (int)count && memcmp(opened, sent, count) == 0);
+  CHECK(open_made("--padding=3953", private_key, point, auth) == (int)count && memcmp(opened, sent, count) == 0);
+  CHECK(open_made("--padding=3954", private_key, point, auth) == CMBED_FILE_INVALID);
+  CHECK(open_made("--delimiter=1", private_key, point, auth) == CMBED_FILE_INVALID);
+  CHECK(open_made("--delimiter=0", private_key, point, auth) == CMBED_FILE_INVALID);
+  write_bytes("said", sent, CMBED_WEBPUSH_TEXT);
+  CHECK(cmbed_webpush_seal(body, point, auth, sent, CMBED_WEBPUSH_TEXT) == CMBED_WEBPUSH_BODY);
+  write_bytes("body", body, CMBED_WEBPUSH_BODY);
+  run("cd %s && /usr/bin/python3 %s/webpush.py open --key=%s --auth=%s <body | cmp - said", directory, tools,
+      to_base64url(private_key, sizeof private_key), to_base64url(auth, sizeof auth));
+}
+
+static void test_points(int version) {
+  (void)version;
+  unsigned char private_key[32], good[CMBED_POINT], point[CMBED_POINT], auth[CMBED_WEBPUSH_AUTH] = {0};
+  CHECK(cmbed_webpush_pair(private_key, good) == CMBED_OK);
+  int whole = cmbed_webpush_seal(body, good, auth, "x", 1);
+  CHECK(whole == 104);
+  for (int trial = 0; trial < 7; trial++) {
+    memcpy(point, good, sizeof point);
+    switch (trial) {
+    case 0: point[64] ^= 1; break;                      /* off the curve */
+    case 1: point[1] ^= 0x80; break;
+    case 2: memset(point + 1, 0, CMBED_POINT - 1); break;
+    case 3: memset(point + 1, 0xff, CMBED_POINT - 1); break; /* no numbers of the field */
+    case 4: point[0] = 2; break;                        /* another form */
+    case 5: point[0] = 0; break;
+    case 6: memset(point, 0, CMBED_POINT); break;
+    }
+    CHECK(!cmbed_point_is_good(point));
+    unsigned char sealed[CMBED_WEBPUSH_BODY];
+    CHECK(cmbed_webpush_seal(sealed, point, auth, "x", 1) == CMBED_FILE_INVALID);
+    memcpy(sealed, body, sizeof sealed);
+    memcpy(sealed + 21, point, CMBED_POINT);
+    CHECK(cmbed_webpush_open(opened, private_key, good, auth, sealed, (size_t)whole) == CMBED_FILE_INVALID);
+  }
+  CHECK(cmbed_point_is_good(good));
+}
+
 static void test_linux(int version) {
   (void)version;
   gid_t group;
@@ -796,14 +959,18 @@ static const struct {
   {"only its password decrypts a key", test_passwords, 0},
   {"OpenSSL verifies a signing key's signature, and the texts for other files say what is wrong", test_signing, 0},
   {"a device token opens to the content that was sealed", test_tokens, 0},
+  {"a text of Web Push is encrypted as in RFC 8291", test_webpush_vector, 0},
+  {"a text of Web Push opens as it was, for the right keys and undamaged", test_webpush, 0},
+  {"a point that is not on the curve is refused", test_points, 0},
   {"the wrappers of system calls work", test_linux, 0},
   {"requests arrive whole, however they are cut, and other bytes do no harm", test_http, 0},
 };
 
 int main(int count, char **arguments) {
-  if (count < 2) return 64;
+  if (count < 3) return 64;
   snprintf(directory, sizeof directory, "%s", arguments[1]);
-  if (count > 2) seed = strtoull(arguments[2], NULL, 10);
+  tools = arguments[2];
+  if (count > 3) seed = strtoull(arguments[3], NULL, 10);
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("mbed TLS " MBEDTLS_VERSION_STRING ", SEED=%llu\n", (unsigned long long)seed);
   fill_sent();

@@ -3,6 +3,10 @@ extension Courier {
   public struct Settings {
     /// The rules for notifications.
     public var rules = Rules()
+    /// Whether there is a service for device tokens.
+    public var hasDevices = true
+    /// Whether browsers' subscriptions are served.
+    public var hasWebPush = false
     /// The most requests that wait for an answer at the same time.
     public var streams = 200
     /// How long a connection is silent before it is tested.

@@ -10,7 +10,11 @@ extension Envelope {
     }
     let digits = try scanner.string(text)
     let printed = text.extracting(digits)
-    if let token = DeviceToken(printed: printed) {
+    if Subscription.isMeant(printed) {
+      do throws(Subscription.Problem) { _ = try Subscription(printed) } catch {
+        findings.add(Finding(.subscription(error), at: digits.lowerBound))
+      }
+    } else if let token = DeviceToken(printed: printed) {
       if !traits.isOfHTTP2, token.count != Rules.tokenBytesOfBinary {
         findings.add(Finding(.tokenSizeOfBinary, at: digits.lowerBound, found: 2 * token.count))
       }

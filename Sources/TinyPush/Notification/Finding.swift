@@ -58,6 +58,7 @@ public struct Finding: BitwiseCopyable {
     case tokenSize
     case tokenSizeOfBinary
     case tokenNotHex
+    case subscription(Subscription.Problem)
     case tokenTwice
     case tokensNotArray
     case tokensEmpty

@@ -8,6 +8,7 @@ extension Finding {
       }
       return
     }
+    if case .subscription(let problem) = reason { return text.append(problem.text) }
     let words = reason.codeAndWords.span
     var index = Self.codeBytes(words) + 2
     while index < words.count {
@@ -79,6 +80,7 @@ extension Finding.Reason {
   fileprivate var codeAndWords: StaticString {
     switch self {
     case .json: "json: "
+    case .subscription: "subscription: "
     case .notAnObject: "not-an-object: expected '{': a notification is a JSON object"
     case .objectTooLarge:
       "object-too-large: the notification is larger than %l bytes: split its tokens over several notifications, or put them into a recipients file"

@@ -1,16 +1,18 @@
 /// A recipients file: the recipients of a notification with `"to": "NAME"`.
 ///
-/// Each line has a token, and perhaps its language and when it was registered. `#` begins a comment.
+/// Each line has a device token or a browser's subscription, and perhaps its language and when it was
+/// registered. `#` begins a comment.
 ///
 /// ```
 /// # the family
 /// 0123…cdef lang=fr-CA registered=1795591391
+/// https://push.example/a1b2#BCVx…xaI.jk7E…4w lang=fr
 /// ```
 public enum RecipientsFile {
   /// The longest line in bytes.
   ///
-  /// Inferred: a token, a language, and room for a comment.
-  public static let lineBytesMax = 1024
+  /// Inferred: a subscription, a language, and room for a comment.
+  public static let lineBytesMax = 2048
 
   /// From this number of hexadecimal digits on, a name could be mistaken for a token.
   static let tokenDigitsMin = 64
@@ -34,7 +36,7 @@ public enum RecipientsFile {
 
   /// A recipient.
   public struct Recipient: BitwiseCopyable {
-    /// The device token.
+    /// The device token, or what stands for the subscription.
     public let token: DeviceToken
     /// The language of the device.
     public internal(set) var language: LanguageTag?
@@ -43,7 +45,36 @@ public enum RecipientsFile {
     /// This ends a suppression that began before.
     public internal(set) var registered: UInt32 = 0
 
+    // A range could not be copied as bytes.
+    private var (start, end) = (UInt32(0), UInt32(0))
+
+    /// The subscription in its text; empty: the recipient is a device.
+    public var subscription: Range<Int> { Int(start)..<Int(end) }
+
     init(_ token: DeviceToken) { self.token = token }
+
+    /// Reads a device token or a subscription, which is written to `address` as one word.
+    init?(printed text: Span<UInt8>, address: inout Text) {
+      guard Subscription.isMeant(text) else {
+        guard let token = DeviceToken(printed: text) else { return nil }
+        self.init(token)
+        return
+      }
+      do throws(Subscription.Problem) {
+        let subscription = try Subscription(text)
+        address.clear()
+        subscription.append(of: text, to: &address)
+        self.init(subscription, text, at: 0..<text.count)
+      } catch { return nil }
+    }
+
+    /// Makes the recipient of a subscription.
+    ///
+    /// - Parameter place: where in the text the subscription is.
+    init(_ subscription: Subscription, _ text: Span<UInt8>, at place: Range<Int>) {
+      token = subscription.token(in: text)
+      (start, end) = (UInt32(place.lowerBound), UInt32(place.upperBound))
+    }
   }
 
   /// The content of a line.
@@ -55,11 +86,12 @@ public enum RecipientsFile {
   }
 
   /// A mistake in a line.
-  public enum Problem: UInt8, Error {
+  public enum Problem: Error {
     case tokenSize
     /// The token has a size that the binary protocol does not have.
     case tokenSizeOfBinary
     case tokenNotHex
+    case subscription(Subscription.Problem)
     case word
     case language
     case registered
@@ -70,6 +102,7 @@ public enum RecipientsFile {
       switch self {
       case .tokenSize, .tokenSizeOfBinary: "token-size"
       case .tokenNotHex: "token-not-hex"
+      case .subscription: Subscription.Problem.code
       case .word: "recipient-word"
       case .language: "recipient-language"
       case .registered: "recipient-registered"
@@ -85,12 +118,13 @@ public enum RecipientsFile {
       case .tokenSizeOfBinary:
         "over the binary protocol a device token has 64 hex digits; this one has a different number: only protocol = http2 can send to it"
       case .tokenNotHex: "a device token is written in hex digits (0-9, a-f) or in base64"
+      case .subscription(let problem): problem.text
       case .word:
         "only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
       case .language: "not a language: write lang=fr or lang=fr-CA"
       case .registered:
         "registered= takes the UNIX seconds at which the app registered the token: tinypush recipient add writes them"
-      case .tooLong: "longer than 1024 bytes: put each token on a line of its own"
+      case .tooLong: "longer than 2048 bytes: put each token on a line of its own"
       }
     }
   }
@@ -103,6 +137,7 @@ public enum RecipientsFile {
     let token = token(line, from: &place)
     guard token.count > 0 else { return .nothing }
     let printed = line.extracting(token)
+    if Subscription.isMeant(printed) { return readSubscription(line, token) }
     guard let device = DeviceToken(printed: printed) else {
       guard let wrong = DeviceToken.firstNonDigit(printed), DeviceToken.isDigitCount(printed.count)
       else {
@@ -113,7 +148,25 @@ public enum RecipientsFile {
     guard service == .http2 || device.count == Rules.tokenBytesOfBinary else {
       return .wrong(.tokenSizeOfBinary, at: token.lowerBound)
     }
-    var recipient = Recipient(device)
+    return readWords(line, from: place, of: Recipient(device))
+  }
+
+  @inline(never)
+  private static func readSubscription(_ line: Span<UInt8>, _ place: Range<Int>) -> Line {
+    let text = line.extracting(place)
+    do throws(Subscription.Problem) {
+      let subscription = try Subscription(text)
+      return readWords(
+        line, from: place.upperBound, of: Recipient(subscription, text, at: place))
+    } catch { return .wrong(.subscription(error), at: place.lowerBound) }
+  }
+
+  /// Reads the words behind the recipient of a line.
+  private static func readWords(
+    _ line: Span<UInt8>, from start: Int, of recipient: consuming Recipient
+  ) -> Line {
+    var place = start
+    var recipient = recipient
     while true {
       let word = word(line, from: &place)
       guard word.count > 0 else { return .recipient(recipient) }
@@ -153,6 +206,7 @@ public enum RecipientsFile {
   @_lifetime(copy line)
   public static func language(in line: Span<UInt8>) -> Span<UInt8> {
     var place = 0
+    _ = token(line, from: &place)
     while true {
       let word = word(line, from: &place)
       if word.count == 0 { return line.extracting(word) }
@@ -164,6 +218,7 @@ public enum RecipientsFile {
   @_lifetime(copy line)
   public static func comment(in line: Span<UInt8>) -> Span<UInt8> {
     var place = 0
+    _ = token(line, from: &place)
     while word(line, from: &place).count > 0 {}
     var end = line.count
     if place < end { place += 1 }
@@ -184,13 +239,19 @@ public enum RecipientsFile {
       guard length > 0 else { return false }
       index += length
     }
-    return text.count <= lineBytesMax - DeviceToken.digitCountMax - LanguageTag.byteCountMax - 38
+    return text.count <= lineBytesMax - Subscription.wordBytesMax - LanguageTag.byteCountMax - 38
   }
 
   /// Returns the token at the start: a word, or groups of eight digits with spaces between them, as
-  /// in `<740f4707 bebcf74f>`.
+  /// in `<740f4707 bebcf74f>`, or JSON.
   private static func token(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
     let first = word(line, from: &place)
+    if first.count > 0, line[first.lowerBound] == .openBrace {
+      var scanner = JSONScanner(at: first.lowerBound)
+      do throws(JSONProblem) { try scanner.skipValue(line) } catch { scanner.index = line.count }
+      place = scanner.index
+      return first.lowerBound..<place
+    }
     var end = first.upperBound
     var group = first
     while isGroup(line.extracting(group)) {

@@ -1,8 +1,8 @@
-/// SHA-256, for the identity of device tokens.
+/// SHA-256, for names that are derived from others.
 ///
 /// Source: FIPS 180-4, sections 4.1.2, 5 and 6.2.
-enum SHA256 {
-  static let digestByteCount = 32
+package enum SHA256 {
+  package static let digestByteCount = 32
   private static let blockByteCount = 64
 
   private static let roundConstants: InlineArray<64, UInt32> = [
@@ -20,7 +20,7 @@ enum SHA256 {
 
   /// Returns the digest of a message.
   @inline(never)
-  static func digest(_ message: Span<UInt8>) -> InlineArray<32, UInt8> {
+  package static func digest(_ message: Span<UInt8>) -> InlineArray<32, UInt8> {
     var state: InlineArray<8, UInt32> = [
       0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
       0x5BE0_CD19,

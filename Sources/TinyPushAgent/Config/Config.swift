@@ -50,6 +50,12 @@ public struct Config: ~Copyable {
   var encryptionKey = Secret("encryption-key")
   /// The mode of the encryption.
   var sealMode = CMBED_SEAL_CBC
+  /// The path of the key that identifies this machine to browsers; empty: no Web Push.
+  public var vapidKey = CString("")
+  /// Where the push services of browsers can reach the operator; empty if not set.
+  public var contact = CString("")
+  /// Whether subscriptions may name hosts with private addresses.
+  public var allowsPrivateEndpoints = false
   /// The host and port of the proxy; empty for none.
   var proxy = CString("")
   /// The whole setting `proxy` if it contains a user and a password.

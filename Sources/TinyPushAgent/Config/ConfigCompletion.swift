@@ -25,6 +25,7 @@ extension Config {
         text.append(reason, ": remove it, or set protocol = ", mine)
       }
     }
+    try checkWebPush(file, &message)
     try checkGateway(file, &message)
     // Behind a proxy only the proxy acknowledges bytes, so a wait alone proves less.
     if !proxy.isEmpty, !isSet("confirm") { binary.confirm = .barrier }
@@ -50,6 +51,64 @@ extension Config {
       }
     }
     try checkIdentity(file, &message)
+  }
+
+  /// Refuses half of the settings for Web Push, and finds out whether devices are served as well.
+  private mutating func checkWebPush(
+    _ file: UnsafePointer<CChar>, _ message: inout Text
+  ) throws(ExitStatus) {
+    let (hasKey, hasContact) = (!vapidKey.isEmpty, !contact.isEmpty)
+    guard hasKey == hasContact else {
+      throw refuse(hasKey ? "vapid-key" : "contact", file, &message) {
+        $0.append(
+          hasKey
+            ? " needs contact: set it to mailto: and your address, which only push services get"
+            : " needs vapid-key: tinypush recipient invite makes one")
+      }
+    }
+    courier.hasDevices = !hasKey || !signingKey.isEmpty || !certificate.isEmpty
+  }
+
+  /// Whether a text can be the contact in a VAPID token: a `mailto:` or `https:` address.
+  ///
+  /// Apple refuses names that are not in the public DNS.
+  static func isContact(_ text: Span<UInt8>) -> Bool {
+    let mail: StaticString = "mailto:"
+    let page: StaticString = "https://"
+    guard text.count < 200, text.indices.allSatisfy({ Self.isOfAddress(text[$0]) }) else {
+      return false
+    }
+    var start = page.utf8CodeUnitCount
+    if text.begins(with: mail.span) {
+      guard let at = text.indices.first(where: { text[$0] == .at }), at > mail.utf8CodeUnitCount
+      else { return false }
+      start = at + 1
+    } else if !text.begins(with: page.span) {
+      return false
+    }
+    var end = start
+    while end < text.count, text[end] != .slash, text[end] != .colon { end += 1 }
+    return Self.isPublicName(text.extracting(start..<end))
+  }
+
+  private static func isOfAddress(_ byte: UInt8) -> Bool {
+    byte > .space && byte < .delete && byte != .quote && byte != .backslash
+  }
+
+  /// Whether a host name may be in the public DNS.
+  private static func isPublicName(_ name: Span<UInt8>) -> Bool {
+    var dot = name.count
+    var labels = 1
+    for index in name.indices where name[index] == .dot {
+      dot = index
+      labels += 1
+    }
+    guard labels > 1, name[0] != .dot, dot + 1 < name.count else { return false }
+    let last = name.extracting(dot + 1..<name.count)
+    guard !last.equals("local"), !last.equals("localhost"), !last.equals("invalid"),
+      !last.equals("test"), !last.equals("example"), !last.equals("lan"), !last.equals("internal")
+    else { return false }
+    return !(name.begins(with: ("example." as StaticString).span) && labels == 2)
   }
 
   /// Returns the key ID in the name of a signing key, `AuthKey_XXXXXXXXXX.p8`; nil: it has none.

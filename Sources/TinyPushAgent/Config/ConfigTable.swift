@@ -91,6 +91,27 @@ extension Config {
         "the mode of AES that is set in Bark",
         .choice { $0.sealMode = $1 == 0 ? CMBED_SEAL_CBC : CMBED_SEAL_GCM }),
       Setting(
+        "vapid-key", "FILE", for: .command,
+        "the key by which browsers know this machine, in PEM",
+        .value { config, value throws(Problem) in
+          config.vapidKey = try config.credential(value)
+          config.courier.hasWebPush = true
+        }),
+      Setting(
+        "contact", "mailto:ADDRESS|https://PAGE", for: .command,
+        "where the push services of browsers can reach you",
+        .value { config, value throws(Problem) in
+          guard Config.isContact(value) else {
+            throw .value(
+              "mailto:ADDRESS or https://PAGE of a real domain, since Apple refuses others")
+          }
+          config.contact = CString(value)
+        }),
+      Setting(
+        "private-endpoints", "no|yes", default: "no",
+        "whether subscriptions may name hosts in this network",
+        .choice { $0.allowsPrivateEndpoints = $1 == 1 }),
+      Setting(
         "proxy", "http://USER:PASSWORD@HOST:PORT", "an HTTP proxy for all connections",
         .text { config, value throws(Problem) in
           try config.setProxy(value)

@@ -164,7 +164,8 @@ import Testing
     let sandbox = try Sandbox(in: box, ["--fault", fault], hasDevices: true)
     let subscription = try subscribe(box, sandbox)
     let sent = try box.run([
-      "python3", Build.tools + "/pushsender.py", "--subscription", subscription, "--key", "vapid.pem",
+      "python3", Build.tools + "/pushsender.py", "--subscription", subscription, "--key",
+      "vapid.pem",
       "--ca", "sandbox/ca.pem", message("1", "B"),
     ])
     let answer = try objects(sent.output).first

@@ -10,6 +10,8 @@ import TinyPush
 /// /message               a message of a program that knows Gotify
 /// /grafana/NAME          alerts of Grafana; without a name: for `default`
 /// /alertmanager/NAME     alerts of Alertmanager, which are read in the same way
+/// /web/FILE              the page on which browsers register
+/// /register              a registration with the code of an invitation
 /// ```
 ///
 /// The rules of the service may be for any other path, and for these, too.
@@ -24,10 +26,16 @@ public enum Route: Equatable, Sendable {
   case gotify
   /// A webhook; an empty range stands for `default`.
   case webhook(Range<Int>)
+  /// A file of the page for browsers; an empty range stands for the page itself.
+  case page(Range<Int>)
+  case registration
   case unknown
 
   /// Reads the target of a request: a path, and perhaps a query.
-  public init(_ target: Span<UInt8>) {
+  ///
+  /// - Parameter hasPage: whether the service has the page for browsers. Its paths are otherwise those of
+  ///   recipients files with these names.
+  public init(_ target: Span<UInt8>, hasPage: Bool = false) {
     let end = Self.pathEnd(of: target)
     guard end > 0, target[0] == .slash else {
       self = .unknown
@@ -42,6 +50,10 @@ public enum Route: Equatable, Sendable {
       self = rest.isEmpty ? .root : .unknown
     } else if first.equals("grafana") || first.equals("alertmanager") {
       self = .webhook(rest)
+    } else if hasPage, first.equals("web"), slash < end {
+      self = .page(rest)
+    } else if hasPage, first.equals("register"), rest.isEmpty {
+      self = .registration
     } else if !rest.isEmpty {
       let verbs: WordList = "publish send trigger"
       let isPublishing = verbs.index(of: target.extracting(rest)) != nil

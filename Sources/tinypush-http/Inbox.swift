@@ -15,8 +15,8 @@ struct Inbox: ~Copyable {
   static var bodyBytesMax: Int { RuleSource.paths.payloadBytesMax }
 
   private let spool: CString
-  private let recipients: CString
-  private let rules: Rules
+  let recipients: CString
+  let rules: Rules
   /// What becomes of requests to the paths of rules.
   private var pathRules: MessageRules
   /// The path of a request, for the rules.
@@ -24,13 +24,16 @@ struct Inbox: ~Copyable {
   private let tokens: BearerTokens
   /// The machine's host name; empty: unknown.
   private var machine = Text(capacity: 256)
-  private var log = Log()
+  var log = Log()
+  /// The page on which browsers register, and whether the service has it.
+  var page: WebPage
+  let servesPage: Bool
   /// When the last request came.
   var lastRequest = Clock.now()
   /// The notifications that a text or a webhook makes.
   private var lines = Text(capacity: 2 * Inbox.bodyBytesMax)
   /// The body of an answer.
-  private var answer = Text(capacity: 8192)
+  var answer = Text(capacity: 8192)
   /// The code of the last refusal.
   private var code = Text(capacity: 64)
   private var counts = Counts()
@@ -60,9 +63,17 @@ struct Inbox: ~Copyable {
     spool = CString(config.spool.span)
     recipients = CString(config.recipients.span)
     rules = config.courier.rules
+    servesPage = !settings.page.isEmpty
+    page = WebPage(settings.pageFiles)
     tokens = settings.tokens
     pathRules = settings.rules
     machine.appendHostName()
+    guard servesPage, access(recipients.pointer, W_OK) != 0 else { return }
+    var text = Text()
+    text.append("recipients ", printable: recipients.span, ": ")
+    text.append(cString: clinux_error_text(clinux_errno()))
+    text.append(": nobody can register; man tinypush-webpush says who must be able to write there")
+    log.write(.error, text)
   }
 
   deinit {}
@@ -80,11 +91,13 @@ struct Inbox: ~Copyable {
       answer.clear()
       return request.answer(204, nil, answer)
     }
+    if beginPage(request) { return }
     guard request.hasClearLength else {
       refuse(
         request, 400, "length", "send either one Content-Length, or Transfer-Encoding: chunked")
       return request.addHeader("Connection", ("close" as StaticString).cString)
     }
+    if isRegistration(request) { return beginRegistration(request) }
     guard !isOfWebPage(request) else {
       return refuse(request, 403, "web-page", "web pages cannot send notifications")
     }
@@ -126,7 +139,7 @@ struct Inbox: ~Copyable {
           "without token-file a web page could send this with GET: use POST, or set token-file")
       }
     case .list: if !isPosting { return refuseMethod(request, "POST, PUT") }
-    case .gotify, .webhook:
+    case .gotify, .webhook, .page, .registration:
       if !request.method.equals("POST") { return refuseMethod(request, "POST") }
     }
     // The body's bytes are counted as well: it may come in chunks.
@@ -215,6 +228,7 @@ struct Inbox: ~Copyable {
         request, 503, "busy", "too many large requests at a time: send it again", retryAfter: "5")
     default: break
     }
+    if isRegistration(request) { return register(request) }
     if isOfRule { return takeByRules(request) }
     let target = request.target
     var options = MessageOptions()
@@ -526,9 +540,9 @@ struct Inbox: ~Copyable {
 
   // MARK: - Refusals
 
-  private static var json: StaticString { "application/json" }
+  static var json: StaticString { "application/json" }
 
-  private mutating func refuseMethod(_ request: Request, _ allowed: StaticString) {
+  mutating func refuseMethod(_ request: Request, _ allowed: StaticString) {
     refuse(request, 405, "method", "this path takes another method")
     request.addHeader("Allow", allowed.cString)
   }
@@ -539,7 +553,7 @@ struct Inbox: ~Copyable {
       "a request has at most 1 MB: send the notifications in several requests")
   }
 
-  private mutating func refuse(
+  mutating func refuse(
     _ request: Request, _ status: UInt32, _ code: StaticString, _ message: StaticString,
     retryAfter seconds: StaticString? = nil
   ) {

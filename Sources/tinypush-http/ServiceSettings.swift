@@ -22,6 +22,16 @@ struct ServiceSettings: ~Copyable {
         "idle", "TIME", default: "60s",
         "how long a service that systemd has started waits for requests",
         .time(min: 5000, max: 86_400_000) { $0.idle = $1 }),
+      Setting(
+        "page", "https://HOST/web/",
+        "the address of the page for browsers; serves it, and takes registrations",
+        .value { settings, value throws(Config.Problem) in
+          guard InvitationPage.isAddress(value) else { throw .value(InvitationPage.expected) }
+          settings.page = CString(value)
+        }),
+      Setting(
+        "page-files", "DIR", default: WebPage.defaultDirectory, "the files of the page",
+        .path { $0.pageFiles = $1 }),
     ])
 
   /// The tokens of which each request needs one.
@@ -29,6 +39,10 @@ struct ServiceSettings: ~Copyable {
   private var tokenFile = CString("")
   /// How long a service that systemd has started goes on without requests.
   var idle = Duration.seconds(0)
+  /// The address of the page for browsers; empty: there is none.
+  var page = CString("")
+  /// The directory of its files.
+  var pageFiles = CString("")
   /// What becomes of requests to other paths.
   var rules = MessageRules(of: .paths)
 

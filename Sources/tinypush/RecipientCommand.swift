@@ -6,34 +6,42 @@ import TinyPushAgent
 /// The command `tinypush recipient`, which lists and changes recipients files.
 enum RecipientCommand {
   static let command = Command(
-    "recipient", "list or change the device tokens in recipients files",
-    options: "json language= comment=",
+    "recipient", "list or change the recipients in recipients files",
+    options: "json language= comment= page=",
     usage: """
-      Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
-             tinypush recipient remove NAME TOKEN
+      Usage: tinypush recipient add NAME RECIPIENT [--language TAG] [--comment TEXT]
+             tinypush recipient remove NAME RECIPIENT
              tinypush recipient list [NAME...] [--json]
+             tinypush recipient invite NAME [--page ADDRESS] [--json]
       Lists and changes recipients files. A notification that names a recipients file
-      goes to all device tokens in the file. A running agent reads a changed file by
-      itself.
+      goes to all devices and browsers in the file. A running agent reads a changed
+      file by itself.
 
-        add                   the app has registered the token: add it, or change its
-                              language or comment, and send to it again if it is
-                              suppressed
-        remove                remove a device token
-        list                  print the tokens in the named files, or in all files
-        --language TAG        the device's language, such as fr or fr-CA; empty: none
+        add                   the app or the page has registered the recipient: add
+                              it, or change its language or comment, and send to it
+                              again if it is suppressed
+        remove                remove a recipient
+        list                  print the recipients in the named files, or in all files
+        invite                print the address, and on a terminal the QR code, with
+                              which a browser registers for a file; it works once,
+                              for an hour
+        --page ADDRESS        where the page is, if not as page in http.conf says
+        --language TAG        the language of the device, such as fr or fr-CA; empty:
+                              none
         --comment TEXT        whose device it is, for people to read; empty: none
-        --json                print a line of JSON for each token
+        --json                print a line of JSON for each recipient
       \t\
 
-      TOKEN is hexadecimal digits in either case, two for each byte. add creates the
-      file if there is none. The file is on disk before the command ends. Its group,
-      its mode and all other lines stay as they are.
+      RECIPIENT is a device token in hexadecimal digits, two for each byte, or the
+      subscription of a browser: the JSON that the page shows. With - it is read from
+      standard input. remove also takes the digits that list shows for a subscription.
+      add creates the file if there is none. The file is on disk before the command
+      ends. Its group, its mode and all other lines stay as they are.
 
       """, run)
 
   private enum Action: Int {
-    case list, add, remove
+    case list, add, remove, invite
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
@@ -42,38 +50,50 @@ enum RecipientCommand {
     var language = RecipientChange.Detail.kept
     var comment = RecipientChange.Detail.kept
     var hasDetails = false
+    var page: UnsafePointer<CChar>?
     while let option = try arguments.next() {
       switch option {
       case 0: isJSON = true
       case 1:
         language = .set(try Self.language(arguments))
         hasDetails = true
-      default:
+      case 2:
         comment = .set(try Self.comment(arguments))
         hasDetails = true
+      default: page = clinux_option_argument()
       }
     }
     let action = Action(
-      rawValue: try arguments.action(among: "list add remove", "add, remove or list"))!
+      rawValue: try arguments.action(
+        among: "list add remove invite", "add, remove, list or invite"))!
     if action != .add, hasDetails {
       throw arguments.fail(.usage, "--language and --comment are only for add")
+    }
+    guard action == .invite || page == nil else {
+      throw arguments.fail(.usage, "--page is only for invite")
     }
     // A member of the group may change recipients, but perhaps not read the configuration.
     try arguments.readConfig(into: &config, for: .command)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
-    let token = try token(arguments)
-    let mayBeSent =
-      config.courier.rules.service == .http2 || token.count == Rules.tokenBytesOfBinary
-    guard action == .remove || mayBeSent else {
+    if action == .invite {
+      if let operand = arguments.operand(1) { try name(operand, arguments) }
+      try arguments.refuseOperands(from: 2)
+      return try RecipientInvitation.run(
+        config, page: CString.span(page ?? ("" as StaticString).cString), isJSON: isJSON, arguments)
+    }
+    let recipient = try recipient(arguments, isNew: action == .add)
+    let token = recipient.token
+    guard action == .remove || recipient.canBeSent(by: config.courier.rules.service) else {
       throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
     }
-    let now = UInt32(clamping: Clock.time().wallSeconds ?? 0)
+    var shown = Text()
+    if isJSON { shown.append(hex: token.bytes) } else { recipient.append(to: &shown) }
     var change =
       action == .add
-      ? RecipientChange(add: token, registered: now, language: language, comment: comment)
+      ? recipient.addition(language: language, comment: comment)
       : RecipientChange(remove: token)
     return try make(
-      &change, of: token, isRemoval: action == .remove, config, isJSON: isJSON, arguments)
+      &change, of: token, shown, isRemoval: action == .remove, config, isJSON: isJSON, arguments)
   }
 
   // MARK: - Arguments
@@ -96,7 +116,7 @@ enum RecipientCommand {
     guard RecipientsFile.isComment(value) else {
       throw arguments.fail(
         .usage,
-        "--comment takes a line of UTF-8 text of at most some 750 bytes, without control characters"
+        "--comment takes a line of UTF-8 text of at most some 650 bytes, without control characters"
       )
     }
     return Text(value.trimmed())
@@ -115,27 +135,43 @@ enum RecipientCommand {
   }
 
   @inline(never)
-  private static func token(_ arguments: borrowing Arguments) throws(ExitStatus) -> DeviceToken {
+  private static func recipient(
+    _ arguments: borrowing Arguments, isNew: Bool
+  ) throws(ExitStatus) -> NamedRecipient {
     guard let operand = arguments.operand(1), let word = arguments.operand(2) else {
-      throw arguments.fail(.usage, "give the name of a recipients file and a device token")
+      throw arguments.fail(
+        .usage, "give the name of a recipients file, and a device token or a subscription")
     }
     try name(operand, arguments)
-    if let more = arguments.operand(3) {
-      throw arguments.fail(
-        .usage, "takes one device token at a time: unexpected argument ", CString.span(more))
+    try arguments.refuseOperands(
+      from: 3, "takes one recipient at a time, and quotes around JSON: unexpected argument ")
+    var text = Text(capacity: NamedRecipient.bytesMax)
+    do throws(InputFile.Problem) {
+      if CString.span(word).equals("-") {
+        try InputFile.read(word, to: &text, bytesMax: NamedRecipient.bytesMax)
+      } else {
+        text.append(cString: word)
+      }
+    } catch {
+      throw arguments.fail(error.status, error.text(word))
     }
-    guard !CString.span(word).equals("-") else {
-      throw arguments.fail(.usage, "give the device token itself, not -")
+    do throws(NamedRecipient.Problem) {
+      return try NamedRecipient(text.bytes, isNew: isNew)
+    } catch {
+      // A subscription is a secret, and is not printed.
+      guard case .subscription(let problem) = error else {
+        throw TokenReader.refuse(text.bytes.trimmed(), line: nil, arguments)
+      }
+      throw arguments.fail(.usage, problem.text)
     }
-    return try TokenReader.token(CString.span(word), arguments)
   }
 
   // MARK: - Changing
 
   @inline(never)
   private static func make(
-    _ change: inout RecipientChange, of token: DeviceToken, isRemoval: Bool,
-    _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
+    _ change: inout RecipientChange, of token: DeviceToken, _ shown: borrowing Text,
+    isRemoval: Bool, _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     let name = CString.span(arguments.operand(1)!)
     let suppressed = isRemoval ? nil : suppression(of: token, config)
@@ -146,19 +182,25 @@ enum RecipientCommand {
     } catch {
       throw arguments.fail(error, message)
     }
-    var line = Text()
+    guard change.outcome != .ambiguous else {
+      throw arguments.fail(
+        .usage,
+        "several subscriptions begin with these digits, and none was removed: give more of them, which tinypush recipient list --json prints"
+      )
+    }
+    var line = Text(capacity: 2048)
     if isJSON {
       line.beginObject()
       line.member("name", string: name)
-      line.member("token", hex: token.bytes)
-      line.member("state", word: words(change.outcome))
+      line.member("token", string: shown.bytes)
+      line.member("state", word: change.outcome.words)
       if let suppressed { line.member("suppressed", number: suppressed.time) }
       line.endLine()
     } else {
       line.append(printable: name)
       line.append(" ")
-      line.append(hex: token.bytes)
-      line.append("  ", words(change.outcome))
+      line.append(shown)
+      line.append("  ", change.outcome.words)
       if let suppressed {
         line.append("; it was suppressed since ")
         line.append(utc: suppressed.time)
@@ -177,18 +219,6 @@ enum RecipientCommand {
   ) -> SuppressionRecord? {
     var recipients = SuppressedRecipients(config)
     return recipients.record(of: token.identity)
-  }
-
-  @inline(never)
-  private static func words(_ outcome: RecipientChange.Outcome) -> StaticString {
-    switch outcome {
-    case .unchanged: "unchanged"
-    case .added: "added"
-    case .updated: "updated"
-    case .registered: "registered again"
-    case .removed: "removed"
-    case .absent: "not there"
-    }
   }
 
   // MARK: - Listing
@@ -276,46 +306,67 @@ struct RecipientLines: ~Copyable {
 
   /// Prints a recipient: `NAME TOKEN lang=TAG registered=SECONDS # COMMENT`, or an object.
   ///
-  /// The object has `name`, `line`, `token`, `language`, `registered` and `comment`. On a terminal
-  /// that is too narrow, the token has a line of its own, so that it can be copied.
+  /// The object has `name`, `line`, `token`, `service`, `language`, `registered` and `comment`. On a
+  /// terminal that is too narrow, the token has a line of its own, so that it can be copied. Of a
+  /// subscription, which is a secret, only the service and the digits that stand for it are shown.
   @inline(never)
   mutating func print(
     _ name: Span<UInt8>, _ number: UInt64, _ recipient: RecipientsFile.Recipient,
     _ line: Span<UInt8>
   ) {
     let token = recipient.token
+    let isSubscription = !recipient.subscription.isEmpty
     let language = RecipientsFile.language(in: line)
     let comment = RecipientsFile.comment(in: line)
+    var service = Text(capacity: 1024)
+    if isSubscription {
+      Subscription.appendService(of: line.extracting(recipient.subscription), to: &service)
+    }
     if isJSON {
       text.beginObject()
       text.member("name", string: name)
       text.member("line", number: number)
       text.member("token", hex: token.bytes)
+      if isSubscription { text.member("service", string: service.bytes) }
       if language.count > 0 { text.member("language", string: language) }
       if recipient.registered > 0 { text.member("registered", number: recipient.registered) }
       if comment.count > 0 { text.member("comment", string: comment) }
       text.endLine()
     } else {
       var rest = Text(capacity: Self.flushedBytes)
+      if isSubscription {
+        rest.append(" ")
+        rest.append(service)
+        if recipient.registered > 0 {
+          rest.append(", added ")
+          rest.append(day: Int64(recipient.registered))
+        }
+      }
       if language.count > 0 {
         rest.append(" lang=", bytes: language)
       }
-      if recipient.registered > 0 { rest.append(" registered=", recipient.registered) }
+      if recipient.registered > 0, !isSubscription {
+        rest.append(" registered=", recipient.registered)
+      }
       if comment.count > 0 {
         rest.append(" # ")
         rest.append(shown: comment)
       }
+      var digits = Text(capacity: DeviceToken.digitCountMax)
+      let shownBytes = isSubscription ? RecipientChange.digitBytesMin : token.count
+      digits.append(hex: token.bytes.extracting(0..<shownBytes))
       let room = terminal.columns.map { $0 - name.count } ?? .max
-      let isBelow = room < 1 + 2 * token.count + rest.count
+      let isBelow = room < 1 + digits.count + rest.count && !isSubscription
+      let restRoom = isSubscription ? room - 1 - digits.count : room
       text.append(printable: name)
       if !isBelow {
         text.append(" ")
-        text.append(hex: token.bytes)
+        text.append(digits)
       }
-      terminal.append(rest.bytes, cutTo: max(room, 8), in: &text)
+      terminal.append(rest.bytes, cutTo: max(restRoom, 8), in: &text)
       if isBelow {
         text.append("\n  ")
-        text.append(hex: token.bytes)
+        text.append(digits)
       }
       text.append("\n")
     }

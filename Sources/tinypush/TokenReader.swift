@@ -44,7 +44,7 @@ enum TokenReader {
   }
 
   @inline(never)
-  private static func refuse(
+  static func refuse(
     _ word: Span<UInt8>, line: UInt64?, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var text = Text()

@@ -98,7 +98,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
     #expect(
       try errors.at(0).hasPrefix(
         "tinypush recipient: family:2000: a device token has an even number"))
-    #expect(try errors.at(1).hasPrefix("tinypush recipient: family:2001: longer than 1024 bytes"))
+    #expect(try errors.at(1).hasPrefix("tinypush recipient: family:2001: longer than 2048 bytes"))
   }
 
   @Test(
@@ -191,9 +191,12 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
         ["add", "family", token(1) + "00", "-o", "protocol=binary"],
         "over the binary protocol a device token has 64 hex digits"
       ),
-      (["add", "family", "-"], "give the device token itself"),
-      (["add", "family", token(1), token(2)], "one device token at a time"),
-      (["add", "family"], "give the name of a recipients file and a device token"),
+      (["add", "family", "-"], "an even number of hexadecimal digits"),
+      (["add", "family", token(1), token(2)], "one recipient at a time"),
+      (["add", "family"], "give the name of a recipients file, and a device token"),
+      (["add", "family", subscription(key: offCurve)], "p256dh must be the 65 bytes"),
+      (["add", "family", subscription("http://push.example/SECRET")], "is an https:// address"),
+      (["add", "family", #"{"endpoint":"https://push.example/SECRET"}"#], "copy all of the JSON"),
       (
         ["add", "family", token(1), "--language", "fr\n\(token(2))"], "--language takes a language"
       ),
@@ -201,11 +204,12 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
       (["add", "family", token(1), "--comment", "x\n\(token(2))"], "--comment takes a line"),
       (["remove", "family", token(1), "--comment", "x"], "are only for add"),
       (["list", ".."], "the name of a recipients file has"),
-      (["lst"], "did you mean list?"), ([], "give an action: add, remove or list"),
+      (["lst"], "did you mean list?"), ([], "give an action: add, remove, list or invite"),
     ] as [([String], String)] {
       let child = try box.run(command(box, arguments))
       #expect(child.status == 64, "\(arguments)")
       #expect(child.errors.contains(words), "\(arguments): \(child.errors)")
+      #expect(!child.errors.contains("SECRET"))
     }
     let names = try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients")
     #expect(names == ["family"])
@@ -249,6 +253,92 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
       #expect(child.errors.contains("tinypush recipient list prints the files that exist"))
     }
     #expect(try recipient(box, "list").status == 0)
+  }
+
+  // MARK: - Subscriptions
+
+  /// The key and the secret of RFC 8291, appendix A.
+  private static let key =
+    "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+  private static let secret = "BTBZMqHH6r4Tts7J_aSIgg"
+  private var offCurve: String { String(Self.key.dropLast()) + "8" }
+
+  private func subscription(
+    _ endpoint: String = "https://web.push.apple.com/SECRET", key: String = key
+  ) -> String {
+    #"{"endpoint":"\#(endpoint)","expirationTime":null,"keys":{"p256dh":"\#(key)","auth":"\#(Self.secret)"}}"#
+  }
+
+  @Test func `a subscription of a browser is added, listed and removed, and never shown`() throws {
+    let box = try Box()
+    defer { box.end() }
+    mkdir(box.path + "/recipients", 0o750)
+    let apple = "https://web.push.apple.com/SECRET"
+    let word = "\(apple)#\(Self.key).\(Self.secret)"
+    // SHA-256 of the endpoint.
+    let digits = "f08c1b2f36b3b01eae89ecf28ad957e06c653debaf4dd41f994e15692d447c48"
+    let other = "92edd86e289867ce163e5e808114914b3193f9b7242fe3f6f96e727f4576ad7a"
+    func check(
+      _ arguments: String..., input: String? = nil, says words: String, then text: String
+    ) throws {
+      let child = try box.run(command(box, arguments), input: input)
+      #expect(child.status == 0, "\(child.errors)")
+      #expect(child.output == words + "\n" && child.errors == "")
+      #expect(file(box) == text)
+    }
+    let shown = "family \(digits.prefix(8)) Safari on Apple's service"
+    try check(
+      "add", "family", subscription(), "--comment", "Marie", says: "\(shown)  added",
+      then: "\(word) # Marie\n")
+    #expect(try mode(box.path + "/recipients/family") == 0o640)
+    try check(
+      "add", "family", word, "--language", "fr", says: "\(shown)  updated",
+      then: "\(word) lang=fr # Marie\n")
+    // Programs write JSON with spaces and ends of lines.
+    let spaced = subscription().replacing(",", with: " ,\n").replacing(":{", with: ": {") + "\n"
+    try check(
+      "add", "family", "-", input: spaced, says: "\(shown)  registered again",
+      then: "\(word) lang=fr # Marie\n")
+    try check(
+      "add", "family", subscription("https://push.example/SECRET"), "--json",
+      says:
+        #"{"name":"family","token":"\#(other)","state":"added"}"#,
+      then: "\(word) lang=fr # Marie\nhttps://push.example/SECRET#\(Self.key).\(Self.secret)\n")
+    let listed = try recipient(box, "list")
+    let day = try #require(listed.output.firstMatch(of: #/added (\d{4}-\d\d-\d\d)/#)).1
+    #expect(
+      listed.output == """
+        \(shown), added \(day) lang=fr # Marie
+        family \(other.prefix(8)) push.example, added \(day)
+
+        """)
+    let object = try #require(try objects(recipient(box, "list", "--json").output).first)
+    #expect(object["token"] as? String == digits)
+    #expect(object["service"] as? String == "Safari on Apple's service")
+    #expect(!String(describing: object).contains("SECRET"))
+    try check(
+      "remove", "family", "\(other.prefix(8))", says: "family \(other.prefix(8))  removed",
+      then: "\(word) lang=fr # Marie\n")
+    try check("remove", "family", subscription(), says: "\(shown)  removed", then: "")
+    try check("remove", "family", word, says: "\(shown)  not there", then: "")
+  }
+
+  @Test func `adding a subscription again ends its suppression`() throws {
+    let box = try Box()
+    defer { box.end() }
+    mkdir(box.path + "/recipients", 0o755)
+    mkdir(box.path + "/state", 0o700)
+    let suppressed = try box.tinypush(
+      "token", "suppress", "f08c1b2f36b3b01eae89ecf28ad957e06c653debaf4dd41f994e15692d447c48",
+      "--at=1600000000", "-o", "state=\(box.path)/state")
+    #expect(suppressed.status == 0, "\(suppressed.errors)")
+    let added = try box.run(
+      command(box, ["add", "family", subscription()]) + ["-o", "state=\(box.path)/state"])
+    #expect(added.status == 0, "\(added.errors)")
+    #expect(added.output.contains("added; it was suppressed since 2020-09-13T12:26:40Z"))
+    let registered = try #require(
+      box.text("recipients/family").firstMatch(of: #/ registered=(\d+)/#).map { Int($0.1) ?? 0 })
+    #expect(registered > 1_600_000_000)
   }
 
   // MARK: - Crashes and concurrency

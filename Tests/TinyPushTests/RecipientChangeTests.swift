@@ -81,7 +81,7 @@ func `a recipient that is added again is registered again`(
 }
 
 @Test func `a line that is too long does not count as the recipient's`() {
-  let long = "MINE #" + String(repeating: "x", count: 1024)
+  let long = "MINE #" + String(repeating: "x", count: 2048)
   #expect(added([long]) == long + "\nMINE\nadded")
 }
 
@@ -102,8 +102,8 @@ func `exactly the lines of a recipient are removed`(file: [String], result: Stri
 
 @Test(arguments: [
   ("", true), ("Marie's phone # 1", true), ("Zoë", true), ("a\nb", false), ("a\tb", false),
-  ("\u{1B}[2J", false), ("a\u{7F}", false), (String(repeating: "x", count: 751), true),
-  (String(repeating: "x", count: 752), false),
+  ("\u{1B}[2J", false), ("a\u{7F}", false), (String(repeating: "x", count: 664), true),
+  (String(repeating: "x", count: 665), false),
 ])
 func `a comment has no control characters and fits the line`(text: String, isComment: Bool) {
   let bytes = Array(text.utf8)
@@ -116,4 +116,88 @@ func `a comment has no control characters and fits the line`(text: String, isCom
     let found = RecipientsFile.isComment(bytes.span)
     #expect(!found)
   }
+}
+
+// MARK: - Subscriptions
+
+private let key = "B" + String(repeating: "A", count: 86)
+private let secret = String(repeating: "A", count: 21) + "g"
+
+private func word(_ endpoint: String, key: String = key) -> String {
+  "\(endpoint)#\(key).\(secret)"
+}
+
+private func json(_ endpoint: String) -> String {
+  #"{"endpoint":"\#(endpoint)","expirationTime":null,"keys":{"p256dh":"\#(key)","auth":"\#(secret)"}}"#
+}
+
+/// Returns the digits of what stands for a subscription.
+private func digits(_ endpoint: String, _ count: Int = 64) -> String {
+  let bytes = Array(word(endpoint).utf8)
+  let token = try! Subscription(bytes.span).token(in: bytes.span)
+  return String(text { $0.append(hex: token.bytes) }.prefix(count))
+}
+
+private let one = "https://push.example/1"
+private let two = "https://push.example/2"
+
+@Test(
+  arguments: [
+    ([], "\(word(one)) registered=7\nadded"),
+    (
+      [word(one) + " lang=fr registered=6 # x"],
+      "\(word(one)) lang=fr registered=7 # x\nregistered"
+    ),
+    // The browser has new keys, and the line had another form.
+    (
+      [word(one, key: "BB" + key.dropFirst(2)) + " # x"],
+      "\(word(one)) registered=7 # x\nupdated"
+    ),
+    ([json(one) + " lang=fr", word(one)], "\(word(one)) lang=fr registered=7\nupdated"),
+    ([word(two)], "\(word(two))\n\(word(one)) registered=7\nadded"),
+  ] as [([String], String)])
+func `a subscription has one line, which has the newest keys`(file: [String], result: String) {
+  let token = DeviceToken(hex: Array(digits(one).utf8).span)!
+  let change = RecipientChange(
+    add: token, word: Text(Array(word(one).utf8).span), registered: 7, language: .kept,
+    comment: .kept)
+  #expect(made(change, of: file) == result)
+}
+
+@Test(
+  arguments: [
+    (64, "\(word(two))\nremoved"), (8, "\(word(two))\nremoved"), (30, "\(word(two))\nremoved"),
+    (6, "\(word(one)) # x\n\(word(two))\nabsent"),
+  ] as [(Int, String)])
+func `a subscription is removed by eight or more of its digits`(count: Int, result: String) {
+  let token = DeviceToken(hex: Array(digits(one, count).utf8).span)!
+  #expect(made(RecipientChange(remove: token), of: [word(one) + " # x", word(two)]) == result)
+}
+
+@Test func `a device is removed only by its whole token, and digits of two subscriptions are told`()
+{
+  let device = digits(one)
+  let eight = DeviceToken(hex: Array(digits(one, 8).utf8).span)!
+  #expect(made(RecipientChange(remove: eight), of: [device]) == device + "\nabsent")
+  // Two endpoints whose digests begin alike, found by trying.
+  let (left, right) = ("https://push.example/226176", "https://push.example/307051")
+  let file = [word(left), word(right), word(left)]
+  let both = DeviceToken(hex: Array(digits(left, 8).utf8).span)!
+  #expect(made(RecipientChange(remove: both), of: file).hasSuffix("ambiguous"))
+}
+
+@Test(
+  arguments: [
+    ("https://web.push.apple.com/QGu", "Safari on Apple's service"),
+    ("https://fcm.googleapis.com/fcm/send/x", "Chrome or Edge on Google's service"),
+    ("https://updates.push.services.mozilla.com/wpush/v2/x", "Firefox on Mozilla's service"),
+    ("https://wns2-par02p.notify.windows.com/w/?token=x", "Edge on Microsoft's service"),
+    ("https://push.example:8443/x", "push.example:8443"),
+    ("https://evil-web.push.apple.com.example/x", "evil-web.push.apple.com.example"),
+  ])
+func `the service of a subscription is named, and nothing of its secrets`(
+  endpoint: String, shown: String
+) {
+  let bytes = Array(word(endpoint).utf8)
+  #expect(text { Subscription.appendService(of: bytes.span, to: &$0) } == shown)
 }

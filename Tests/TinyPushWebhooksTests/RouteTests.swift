@@ -18,6 +18,21 @@ func `a path names a recipients file or a webhook`(target: String, route: Route)
 }
 
 @Test(arguments: [
+  ("/web/", Route.page(5..<5), Route.list(1..<4)), ("/web", .list(1..<4), .list(1..<4)),
+  ("/web/page.js?x", .page(5..<12), .unknown), ("/web/../x", .page(5..<9), .unknown),
+  ("/register", .registration, .list(1..<9)), ("/register/", .registration, .list(1..<9)),
+  ("/register/x", .unknown, .unknown), ("/family", .list(1..<7), .list(1..<7)),
+])
+func `the page for browsers has paths of its own if there is one`(
+  target: String, with: Route, without: Route
+) {
+  let target = Array(target.utf8)
+  let (found, other) = (Route(target.span, hasPage: true), Route(target.span))
+  #expect(found == with)
+  #expect(other == without)
+}
+
+@Test(arguments: [
   ("/github", "/github"), ("/github/", "/github"), ("/github?token=a/b", "/github"),
   ("/north%20gate/x", "/north gate/x"), ("/a+b", "/a+b"), ("/", nil), ("//", nil),
   ("/?a", nil), ("", nil), ("?a", nil), ("/50%", nil),

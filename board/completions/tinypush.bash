@@ -1,7 +1,7 @@
 # Completion for bash. It takes commands, options and values from `tinypush --help` and `tinypush COMMAND --help`.
 
 # Prints the names of a kind (queue, failed, recipient or device), with the options that are on the line so far. Behind
-# `recipient remove NAME` these are the device tokens in the file.
+# `recipient remove NAME` these are the recipients in the file.
 _tinypush_names() {
   local program=$1 kind=$2 word joined= index
   local -a line=() given=() operands=()
@@ -25,7 +25,7 @@ _tinypush_names() {
   done
   case "${#operands[@]} ${operands[*]:0:2}" in
     '3 recipient remove') kind=token ;;
-    [3-9]' recipient '[ar]*) return ;;
+    [3-9]' recipient '[air]*) return ;;
   esac
   case $kind in
     queue) "$program" queue list --json "${given[@]}" ;;
@@ -122,7 +122,7 @@ _tinypush() {
       case "$command ${COMP_WORDS[2]-} ${COMP_WORDS[3]-}" in
         'queue show '* | 'queue drop '*) words=queue ;;
         'queue retry '*) words=failed ;;
-        'recipient '[alr]*) words=recipient ;;
+        'recipient '[ailr]*) words=recipient ;;
         'sandbox device list '*) return ;;
         'sandbox device '*) words=device ;;
       esac

@@ -15,6 +15,20 @@ public struct RecipientChange: ~Copyable {
     case removed
     /// The file does not have the recipient to remove.
     case absent
+    /// Several subscriptions begin with the digits of the one to remove, so that none is.
+    case ambiguous
+
+    /// The words that commands and answers have for it.
+    public var words: StaticString {
+      switch self {
+      case .unchanged: "unchanged"
+      case .added: "added"
+      case .updated: "updated"
+      case .registered: "registered again"
+      case .removed: "removed"
+      case .absent, .ambiguous: "not there"
+      }
+    }
   }
 
   /// The language or the comment after the token.
@@ -24,7 +38,12 @@ public struct RecipientChange: ~Copyable {
     case set(Text)
   }
 
+  /// The fewest bytes by which a subscription is found: those that lists and logs show.
+  public static let digitBytesMin = 4
+
   private let token: DeviceToken
+  /// The subscription as one word; empty: a device token.
+  private let word: Text
   private let isRemoval: Bool
   private let language: Detail
   private let comment: Detail
@@ -32,15 +51,20 @@ public struct RecipientChange: ~Copyable {
   /// The effect so far; final after ``finish(_:)``.
   public private(set) var outcome: Outcome
   private var isFound = false
+  /// The first subscription that was found by digits.
+  private var removed: DeviceToken?
 
   /// Adds a recipient, or registers a known one again and changes its language or comment.
   ///
-  /// - Parameter registered: the present time in UNIX seconds; 0: unknown.
+  /// - Parameters:
+  ///   - word: a subscription as one word; empty: a device token.
+  ///   - registered: the present time in UNIX seconds; 0: unknown.
   public init(
-    add token: DeviceToken, registered: UInt32, language: consuming Detail,
-    comment: consuming Detail
+    add token: DeviceToken, word: consuming Text = Text(capacity: 0), registered: UInt32,
+    language: consuming Detail, comment: consuming Detail
   ) {
     self.token = token
+    self.word = word
     self.registered = registered
     self.language = language
     self.comment = comment
@@ -48,9 +72,11 @@ public struct RecipientChange: ~Copyable {
     outcome = .unchanged
   }
 
-  /// Removes a recipient.
+  /// Removes a recipient: a device by its token, a subscription by what stands for it, of which the
+  /// first digits are enough.
   public init(remove token: DeviceToken) {
     self.token = token
+    word = Text(capacity: 0)
     registered = 0
     language = .kept
     comment = .kept
@@ -64,11 +90,12 @@ public struct RecipientChange: ~Copyable {
   public mutating func take(_ line: Span<UInt8>, to text: inout Text) {
     let content = line.extracting(0..<max(line.count - 1, 0))
     guard case .recipient(let recipient) = RecipientsFile.read(content, for: .http2),
-      recipient.token == token,
-      content.count <= RecipientsFile.lineBytesMax
+      isMeant(recipient), content.count <= RecipientsFile.lineBytesMax
     else { return text.append(bytes: line) }
     if isRemoval {
-      outcome = .removed
+      let isSame = removed.map { $0 == recipient.token } ?? true
+      removed = recipient.token
+      if outcome != .ambiguous { outcome = isSame ? .removed : .ambiguous }
       return
     }
     // Keep only the first line of the recipient.
@@ -79,7 +106,9 @@ public struct RecipientChange: ~Copyable {
     isFound = true
     let known = RecipientsFile.language(in: content)
     let remark = RecipientsFile.comment(in: content)
-    if !(language.isSame(as: known) && comment.isSame(as: remark)) {
+    let written = content.extracting(recipient.subscription)
+    let hasSameKeys = word.count == 0 || written.equals(word.bytes)
+    if !(language.isSame(as: known) && comment.isSame(as: remark) && hasSameKeys) {
       outcome = .updated
     } else if registered > 0 {
       outcome = .registered
@@ -87,6 +116,14 @@ public struct RecipientChange: ~Copyable {
       return text.append(bytes: line)
     }
     write(language: known, max(registered, recipient.registered), comment: remark, to: &text)
+  }
+
+  private borrowing func isMeant(_ recipient: RecipientsFile.Recipient) -> Bool {
+    if recipient.token == token { return true }
+    guard isRemoval, token.count >= Self.digitBytesMin, token.count < recipient.token.count else {
+      return false
+    }
+    return !recipient.subscription.isEmpty && recipient.token.bytes.begins(with: token.bytes)
   }
 
   /// Appends the recipient if the file does not have it.
@@ -101,7 +138,7 @@ public struct RecipientChange: ~Copyable {
     language known: Span<UInt8>, _ registered: UInt32, comment remark: Span<UInt8>,
     to text: inout Text
   ) {
-    text.append(hex: token.bytes)
+    if word.count > 0 { text.append(word) } else { text.append(hex: token.bytes) }
     language.append(or: known, after: " lang=", to: &text)
     if registered > 0 { text.append(" registered=", registered) }
     comment.append(or: remark, after: " # ", to: &text)

@@ -1,4 +1,4 @@
-/// SHA-256, for names that are derived from others.
+/// SHA-256, for the identity of recipients and for names that are derived from others.
 ///
 /// Source: FIPS 180-4, sections 4.1.2, 5 and 6.2.
 package enum SHA256 {

@@ -167,6 +167,28 @@ public struct Subscription {
     output.append(bytes: text.extracting(secret))
   }
 
+  /// Appends the browser and its push service, as far as the host tells them, or else the host.
+  @inline(never)
+  public static func appendService(of text: Span<UInt8>, to output: inout Text) {
+    let host: Span<UInt8>
+    do throws(Problem) { host = text.extracting(try Subscription(text).authority) } catch { return }
+    let windows: StaticString = ".notify.windows.com"
+    let known: WordList =
+      "web.push.apple.com fcm.googleapis.com updates.push.services.mozilla.com"
+    switch known.index(of: host) {
+    case 0: output.append("Safari on Apple's service")
+    case 1: output.append("Chrome or Edge on Google's service")
+    case 2: output.append("Firefox on Mozilla's service")
+    default:
+      let start = max(host.count - windows.utf8CodeUnitCount, 0)
+      if host.extracting(start..<host.count).equals(windows) {
+        output.append("Edge on Microsoft's service")
+      } else {
+        output.append(printable: host)
+      }
+    }
+  }
+
   /// Decodes base64url that fills the room exactly; returns whether the text is base64url.
   private static func decode(_ text: Span<UInt8>, to room: inout MutableSpan<UInt8>) -> Bool {
     var (value, bits, count) = (UInt32(0), UInt32(0), 0)

@@ -28,7 +28,9 @@ public enum ConfigFile {
   }
 
   /// Appends the last value of a setting; nothing if the file does not have it.
-  static func value(of name: StaticString, in path: UnsafePointer<CChar>, _ value: inout Text) {
+  package static func value(
+    of name: StaticString, in path: UnsafePointer<CChar>, _ value: inout Text
+  ) {
     try? forEachLine(of: path) { line, _, text in
       guard case .setting(let key, let found) = line, text.extracting(key).equals(name) else {
         return

@@ -32,6 +32,12 @@ public enum CredentialCopy {
       try? InputFile.read(target, to: &old, bytesMax: bytesMax)
       guard old.count == 0 || old.bytes.equals(text.bytes) else { return EEXIST }
     }
+    return write(text.bytes, to: target)
+  }
+
+  /// Writes a file that only its owner can read, and replaces another; returns 0 or an errno.
+  @inline(never)
+  public static func write(_ text: Span<UInt8>, to target: UnsafePointer<CChar>) -> Int32 {
     var draft = Text(capacity: 8192)
     draft.append(cString: target)
     draft.append(".new")
@@ -43,7 +49,7 @@ public enum CredentialCopy {
       guard let file = Descriptor(AT_FDCWD, path.pointer, flags, 0o600, error: &error) else {
         return error
       }
-      error = Descriptor.writeAll(file.number, text.bytes)
+      error = Descriptor.writeAll(file.number, text)
       if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
     }
     if error == 0, rename(path.pointer, target) != 0 { error = clinux_errno() }

@@ -71,7 +71,7 @@ extension Text {
   ///
   /// - Parameter seconds: UNIX seconds.
   @inline(never)
-  mutating func append(day seconds: Int64) {
+  public mutating func append(day seconds: Int64) {
     var seconds = time_t(seconds)
     var time = tm()
     guard gmtime_r(&seconds, &time) != nil else { return }

@@ -10,7 +10,6 @@ public struct RecipientsEditor: ~Copyable {
   private static let writtenBytesMax = 16_384
   /// Hidden, because otherwise it would be a recipients file.
   private static let draftName: StaticString = ".new"
-  /// The attempts to lock the directory, because another change takes only a moment.
 
   private let path: CString
   private let name: CString
@@ -86,7 +85,11 @@ public struct RecipientsEditor: ~Copyable {
         directory.number, Self.draftName.cString, draftFlags, 0o600, error: &error)
     else { return error }
     error = Self.copy(file, to: draft.number, &change)
-    guard error == 0, change.outcome != .unchanged, change.outcome != .absent else { return error }
+    guard error == 0 else { return error }
+    switch change.outcome {
+    case .unchanged, .absent, .ambiguous: return 0
+    case .added, .updated, .registered, .removed: break
+    }
     error = Self.give(draft.number, information)
     guard error == 0 else { return error }
     guard fsync(draft.number) == 0 else { return clinux_errno() }
@@ -142,8 +145,14 @@ public struct RecipientsEditor: ~Copyable {
   /// errno.
   private static func give(_ draft: Int32, _ model: stat) -> Int32 {
     if fchown(draft, model.st_uid, model.st_gid) != 0 {
+      // A file in a directory with the bit setgid has the group already, of which a service of
+      // systemd may know no number.
+      var information = stat()
+      guard fstat(draft, &information) == 0 else { return clinux_errno() }
       let keep = uid_t.max
-      guard fchown(draft, keep, model.st_gid) == 0 else { return clinux_errno() }
+      guard information.st_gid == model.st_gid || fchown(draft, keep, model.st_gid) == 0 else {
+        return clinux_errno()
+      }
     }
     return fchmod(draft, model.st_mode & 0o7777) == 0 ? 0 : clinux_errno()
   }

@@ -1,0 +1,176 @@
+import CLinux
+import CMbed
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+
+/// `tinypush recipient invite`: the address with which a browser registers.
+enum RecipientInvitation {
+  /// Makes the key of this machine if there is none, and prints an invitation.
+  ///
+  /// - Parameter page: the address of the page; empty: that in http.conf.
+  @inline(never)
+  static func run(
+    _ config: borrowing Config, page: Span<UInt8>, isJSON: Bool, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    guard let operand = arguments.operand(1) else {
+      throw arguments.fail(.usage, "give the name of a recipients file")
+    }
+    let name = CString.span(operand)
+    return try invite(name, address(page, arguments), config, isJSON: isJSON, arguments)
+  }
+
+  private static func invite(
+    _ name: Span<UInt8>, _ page: borrowing Text, _ config: borrowing Config, isJSON: Bool,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    let key = try publicKey(config, arguments)
+    guard let now = Clock.time().wallSeconds else {
+      throw arguments.fail(.tryLater, "the clock of this machine is not set")
+    }
+    let end = now + Invitations.lifetime
+    var code = Text(capacity: 64)
+    var error: Int32 = 0
+    if let invitations = Invitations(config.recipients.span, error: &error) {
+      error = invitations.make(for: name, until: end, code: &code)
+    }
+    guard error == 0 else {
+      var text = Text()
+      throw arguments.fail(
+        RecipientsEditor.explain(error, config.recipients.span, nil, in: &text), text)
+    }
+    var address = Text(capacity: 4096)
+    InvitationPage.append(
+      page.bytes, key: key.span, list: name, code: code.bytes, to: &address)
+    print(address, name, until: UInt32(clamping: end), isJSON: isJSON)
+    return .ok
+  }
+
+  /// Returns the address of the page: the one that is given, or else that in http.conf.
+  private static func address(
+    _ given: Span<UInt8>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> Text {
+    var page = Text(capacity: 2048)
+    page.append(bytes: given)
+    var path = Text(capacity: 4200)
+    path.append(bytes: ConfigFile.directory(of: arguments.configPath).span)
+    path.append("http.conf")
+    if page.count == 0 {
+      let file = path.cString()
+      ConfigFile.value(of: InvitationPage.setting, in: file.pointer, &page)
+      extendLifetime(file)
+    }
+    guard page.count > 0 else {
+      var text = Text()
+      text.append("give --page, or set page in ", printable: path)
+      text.append(" (man tinypush-webpush)")
+      throw arguments.fail(.usage, text)
+    }
+    guard InvitationPage.isAddress(page.bytes), !page.isCut else {
+      var text = Text()
+      text.append("the page must be ", InvitationPage.expected, ", not ")
+      text.append(printable: page)
+      throw arguments.fail(.usage, text)
+    }
+    return page
+  }
+
+  // MARK: - The key
+
+  @inline(never)
+  private static func publicKey(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> InlineArray<65, UInt8> {
+    let path = config.vapidKey.pointer
+    guard !config.vapidKey.isEmpty else {
+      var text = Text()
+      text.append("vapid-key is not set: write the lines vapid-key = credentials/vapid.pem and ")
+      text.append("contact = mailto:YOUR-ADDRESS into ")
+      text.append(printable: CString.span(arguments.configPath))
+      throw arguments.fail(config.isUnread ? .noPermission : .config, text)
+    }
+    if access(path, F_OK) != 0, clinux_errno() == ENOENT { try makeKey(path, arguments) }
+    var point = InlineArray<65, UInt8>(repeating: 0)
+    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
+    let result = withUnsafeMutableBytes(of: &point) {
+      cmbed_signing_key_public(
+        path, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), words.room().baseAddress)
+    }
+    guard result == CMBED_OK else {
+      var text = Text(capacity: 2048)
+      text.append("vapid-key: ", cString: words.room().baseAddress)
+      let mayRead = access(path, R_OK) == 0 || clinux_errno() != EACCES
+      if !mayRead { text.append(" Run the command as root (sudo).") }
+      throw arguments.fail(mayRead ? .config : .noPermission, text)
+    }
+    return point
+  }
+
+  /// Makes a key that only its owner can read; systemd gives it to the agent as a credential.
+  private static func makeKey(
+    _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    let pem = FixedBuffer<CChar>(capacity: Int(CMBED_PEM_MAX))
+    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
+    defer { clinux_wipe(pem.room().baseAddress, pem.capacity) }
+    var text = Text(capacity: 2048)
+    guard cmbed_signing_key_make(pem.room().baseAddress, words.room().baseAddress) == CMBED_OK
+    else {
+      text.append(cString: words.room().baseAddress)
+      throw arguments.fail(.inputOutput, text)
+    }
+    let directory = ConfigFile.directory(of: path)
+    if !directory.isEmpty { mkdir(directory.pointer, 0o700) }
+    extendLifetime(directory)
+    let error = CredentialCopy.write(CString.span(pem.room().baseAddress!), to: path)
+    text.append(printable: CString.span(path))
+    guard error == 0 else {
+      text.append(": ", cString: clinux_error_text(error))
+      let isForbidden = error == EACCES || error == EPERM
+      if isForbidden { text.append(": run the command as root (sudo)") }
+      throw arguments.fail(isForbidden ? .noPermission : .cannotCreate, text)
+    }
+    text.append(
+      "  written: keep a copy, since subscriptions need this key, and restart the agent\n")
+    text.write(to: STDERR_FILENO)
+  }
+
+  // MARK: - Output
+
+  private static func print(
+    _ address: borrowing Text, _ name: Span<UInt8>, until end: UInt32, isJSON: Bool
+  ) {
+    var text = Text(capacity: 8192)
+    if isJSON {
+      text.beginObject()
+      text.member("name", string: name)
+      text.member("address", string: address.bytes)
+      text.member("expires", number: end)
+      text.endLine()
+      return text.write(to: STDOUT_FILENO)
+    }
+    text.append(address)
+    text.append("\n")
+    text.write(to: STDOUT_FILENO)
+    guard isatty(STDOUT_FILENO) != 0 else { return }
+    let hasCode = printCode(address)
+    text.clear()
+    if !hasCode { text.append("The package qrencode shows this as a QR code here.\n") }
+    text.append("The invitation works once, until ")
+    text.append(utc: end)
+    text.append(".\n")
+    text.write(to: STDOUT_FILENO)
+  }
+
+  /// Prints a QR code with the program qrencode; returns whether there is one.
+  ///
+  /// Other users do not see the environment, as they do arguments.
+  private static func printCode(_ address: borrowing Text) -> Bool {
+    address.withCString { _ = setenv(("ADDRESS" as StaticString).cString, $0, 1) }
+    let command: StaticString =
+      Terminal(STDOUT_FILENO).isPlain
+      ? "printf %s \"$ADDRESS\" | qrencode -t ASCII -m 2 2>/dev/null"
+      : "printf %s \"$ADDRESS\" | qrencode -t ANSIUTF8 -m 2 2>/dev/null"
+    return system(command.cString) == 0
+  }
+}

@@ -51,6 +51,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
   } known[] = {
     {":method", push->method, sizeof push->method},
     {":path", push->path, sizeof push->path},
+    {":authority", push->authority, sizeof push->authority},
     {"authorization", push->authorization, sizeof push->authorization},
     {"apns-topic", push->topic, sizeof push->topic},
     {"apns-push-type", push->push_type, sizeof push->push_type},
@@ -58,6 +59,10 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
     {"apns-expiration", push->expiration, sizeof push->expiration},
     {"apns-priority", push->priority, sizeof push->priority},
     {"apns-collapse-id", push->collapse_id, sizeof push->collapse_id},
+    {"content-encoding", push->encoding, sizeof push->encoding},
+    {"ttl", push->ttl, sizeof push->ttl},
+    {"urgency", push->urgency, sizeof push->urgency},
+    {"topic", push->message_topic, sizeof push->message_topic},
   };
   for (size_t index = 0; index < sizeof known / sizeof *known; index++) {
     if (strlen(known[index].name) == name_count && memcmp(known[index].name, name, name_count) == 0) {
@@ -198,6 +203,11 @@ const chttp2_push *chttp2_server_next(chttp2_server *server) {
   return &request->push;
 }
 
+const chttp2_push *chttp2_server_request(chttp2_server *server, int32_t stream) {
+  struct request *request = request_of(server, stream);
+  return request ? &request->push : NULL;
+}
+
 static ssize_t on_body(nghttp2_session *http2, int32_t stream, uint8_t *room, size_t count, uint32_t *flags,
                        nghttp2_data_source *source, void *user) {
   (void)http2, (void)stream, (void)user;
@@ -220,10 +230,11 @@ void chttp2_server_answer(chttp2_server *server, int32_t stream, const chttp2_re
   snprintf(request->body, sizeof request->body, "%s", reply->body ? reply->body : "");
 #define HEADER(name, text) \
   (nghttp2_nv){(uint8_t *)name, (uint8_t *)text, sizeof name - 1, strlen(text), NGHTTP2_NV_FLAG_NONE}
-  nghttp2_nv headers[4] = {HEADER(":status", status)};
+  nghttp2_nv headers[5] = {HEADER(":status", status)};
   size_t count = 1;
   if (has(reply->id)) headers[count++] = HEADER("apns-id", reply->id);
   if (has(reply->unique_id)) headers[count++] = HEADER("apns-unique-id", reply->unique_id);
+  if (has(reply->location)) headers[count++] = HEADER("location", reply->location);
   if (reply->retry_after > 0) headers[count++] = HEADER("retry-after", seconds);
 #undef HEADER
   nghttp2_data_provider provider = {.source.ptr = request->body, .read_callback = on_body};

@@ -18,6 +18,7 @@ public final class Sandbox {
   private let journal: Journal
   private let frameCheck: FrameCheck
   private let requestCheck: RequestCheck
+  private let messageCheck: MessageCheck
   private let post: StoreAndForward
   private let commands: DeviceCommands
   private let control: ControlListener
@@ -83,8 +84,10 @@ public final class Sandbox {
     requestCheck = RequestCheck(
       payloadLimit: payloadLimit, frameCheck: frameCheck, devices: isAnyToken ? nil : devices,
       key: key)
+    messageCheck = MessageCheck(
+      payloadLimit: payloadLimit, frameCheck: frameCheck, devices: devices)
     post = StoreAndForward(devices, in: home, journal: journal)
-    commands = DeviceCommands(devices, post, journal)
+    commands = DeviceCommands(devices, post, journal, port: gateway.port)
     clockWatch = clinux_clock_descriptor()
     self.devices = devices
     self.journal = journal
@@ -220,8 +223,8 @@ public final class Sandbox {
     case .gateway:
       session = .gateway(
         GatewaySession(
-          number: lastNumber, frameCheck: frameCheck, requestCheck: requestCheck, faults: faults,
-          post: post, journal: journal))
+          number: lastNumber, frameCheck: frameCheck, requestCheck: requestCheck,
+          messageCheck: messageCheck, faults: faults, post: post, journal: journal))
     case .feedback:
       session = .feedback(
         FeedbackSession(number: lastNumber, home: home, post: post, journal: journal))

@@ -15,10 +15,11 @@ enum DeviceCommand {
       offline NAME          disconnect the device: the service stores the newest
                             notification for each app
       online NAME           connect the device: it gets the stored notifications
-      uninstall NAME        delete the app: the service reports the token as gone
+      uninstall NAME        delete the app: the service reports the token as gone;
+                            or end the browser's subscription
       reregister NAME       start the app, or install it again, and print its token,
-                            which does not change
-      token NAME            print the app's token
+                            which does not change; a browser gets a new subscription
+      token NAME            print the app's token, or the browser's subscription
       list                  print all devices and their apps
 
       --dir DIR             the sandbox's directory (tinypush-sandbox)
@@ -26,6 +27,8 @@ enum DeviceCommand {
                             device has several apps
       --json                print the list as JSON Lines
     with add:
+      --browser             a browser instead of an app: print the subscription of a
+                            page in it, as JSON for `tinypush recipient add`
       --token TOKEN         the app's token, of any length; otherwise the sandbox
                             makes one of 64 digits
       --strings FILE        the app's Localizable.strings; repeatable
@@ -46,10 +49,12 @@ enum DeviceCommand {
   ) -> Int32 {
     Arguments.handle(
       "sandbox device", count, values,
-      options: "dir= topic= json strings= category= token= encryption-key=", usage: usage
+      options: "dir= topic= json strings= category= token= encryption-key= browser", usage: usage
     ) { (arguments) throws(ExitStatus) in
       var directory = ("tinypush-sandbox" as StaticString).cString
       var request = ControlRequest()
+      var isBrowser = false
+      var isApp = false
       while let option = try arguments.next() {
         switch option {
         case 0: directory = clinux_option_argument()
@@ -58,6 +63,9 @@ enum DeviceCommand {
         case 3: try appendFile(arguments, to: &request)
         case 4: request.append(.category, try category(arguments))
         case 5: request.append(.token, arguments.value())
+        case 7:
+          isBrowser = true
+          request.append(.browser, Span())
         default:
           let key = arguments.value()
           guard key.count == 16 || key.count == 24 || key.count == 32 else {
@@ -65,6 +73,11 @@ enum DeviceCommand {
           }
           request.append(.encryptionKey, key)
         }
+        if (3...6).contains(option) { isApp = true }
+      }
+      guard !isBrowser || !isApp else {
+        throw arguments.fail(
+          .usage, "a browser has no --strings, --category, --token and --encryption-key")
       }
       try appendOperands(arguments, to: &request)
       guard !request.isTooLarge else {

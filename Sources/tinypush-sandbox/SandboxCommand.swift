@@ -12,8 +12,9 @@ enum SandboxCommand {
            tinypush sandbox device VERB [NAME] [OPTION]...
     Runs a push gateway, a feedback service and devices on this machine, to try and
     test with. The gateway speaks HTTP/2 with clients that ask for it (ALPN), and
-    the binary protocol with all others. `tinypush sandbox device --help` describes
-    the commands for the devices.
+    the binary protocol with all others. Over HTTP/2 it is also the push service of
+    browsers (Web Push). `tinypush sandbox device --help` describes the commands for
+    the devices.
 
       --dir DIR             the directory for certificates, configurations and
                             spool, created at the first start (tinypush-sandbox)
@@ -49,8 +50,8 @@ enum SandboxCommand {
       shutdown              name the notification as the last one accepted, with
                             status 10, and close
     Over HTTP/2:
-      reason=NAME           refuse with this reason of Apple's table and its status,
-                            such as ServiceUnavailable (503)
+      reason=NAME           refuse with this reason of Apple's tables and its
+                            status, such as ServiceUnavailable (503)
       retry-after=SECONDS   refuse with 429 TooManyRequests and this Retry-After
       odd-body              answer 502 with a page of HTML, as a proxy does
       refused-stream        reset the stream, unprocessed (REFUSED_STREAM)
@@ -61,7 +62,8 @@ enum SandboxCommand {
     odd-body and refused-stream. If the connection ends, it discards what follows.
     WHEN is one of these:
       N                     at the Nth notification since the start, once
-      TOKEN                 at each notification to this device token
+      TOKEN                 at each notification to this device token, or to the
+                            browser whose endpoint ends with it
       N%                    at any notification, by chance (0.0001% to 100%)
       TIME                  this long after the start (500ms, 30s), once: on all
                             open connections, or else on the next one; a fault that

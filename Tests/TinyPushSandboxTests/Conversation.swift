@@ -41,9 +41,10 @@ final class Desk {
       payloadLimit: 2048, invalidTokens: TokenList(), devices: hasDevices ? devices : nil)
     let requestCheck = RequestCheck(
       payloadLimit: nil, frameCheck: frameCheck, devices: hasDevices ? devices : nil, key: key)
+    let messageCheck = MessageCheck(payloadLimit: nil, frameCheck: frameCheck, devices: devices)
     return HTTP2Session(
-      number: 1, client: client, requestCheck: requestCheck, faults: list, post: post,
-      journal: journal)!
+      number: 1, client: client, requestCheck: requestCheck, messageCheck: messageCheck,
+      faults: list, post: post, journal: journal)!
   }
 
   /// The token of the app on the first device, in hexadecimal digits.
@@ -57,9 +58,10 @@ final class Desk {
   /// - Parameters:
   ///   - claims: nil: the sandbox's team, and the time `age` seconds ago.
   ///   - isDamaged: whether one bit of the signature is wrong.
+  ///   - keyPath: the path of another key that signs; nil: the sandbox's key signs.
   func jwt(
     _ head: String = #"{"alg":"ES256","kid":"SANDBOXKEY"}"#, claims: String? = nil,
-    age: Int64 = 0, isDamaged: Bool = false
+    age: Int64 = 0, isDamaged: Bool = false, keyPath: String? = nil
   ) -> String {
     let claims = claims ?? #"{"iss":"TEAM123456","iat":\#(now - age)}"#
     let signed = Self.base64(Data(head.utf8)) + "." + Self.base64(Data(claims.utf8))
@@ -68,13 +70,30 @@ final class Desk {
     var words = [CChar](repeating: 0, count: Int(CMBED_TEXT_MAX))
     let bytes = signed.bytes
     let result = cmbed_sign(
-      &signature, path + "/AuthKey_SANDBOXKEY.p8", bytes, bytes.count, &digest, &words)
+      &signature, keyPath ?? path + "/AuthKey_SANDBOXKEY.p8", bytes, bytes.count, &digest, &words)
     precondition(result == CMBED_OK)
     if isDamaged { signature[63] ^= 1 }
     return signed + "." + Self.base64(Data(signature))
   }
 
-  private static func base64(_ data: Data) -> String {
+  /// Makes a key pair, and returns the path of the private key and the public key.
+  func makeKey() throws -> (path: String, point: [UInt8]) {
+    var (pem, words) = (
+      [CChar](repeating: 0, count: Int(CMBED_PEM_MAX)),
+      [CChar](repeating: 0, count: Int(CMBED_TEXT_MAX))
+    )
+    precondition(cmbed_signing_key_make(&pem, &words) == CMBED_OK)
+    let file = path + "/other-\(UInt64.random(in: 0 ... .max)).p8"
+    try Data(pem.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }).write(to: URL(filePath: file))
+    var point = [UInt8](repeating: 0, count: Int(CMBED_POINT))
+    precondition(cmbed_signing_key_public(file, &point, &words) == CMBED_OK)
+    return (file, point)
+  }
+
+  /// Returns the devices that the sandbox would have after a restart.
+  func reloaded() throws -> Devices { try Devices(in: home, now: now) }
+
+  static func base64(_ data: Data) -> String {
     data.base64EncodedString().replacing("=", with: "").replacing("+", with: "-")
       .replacing("/", with: "_")
   }
@@ -131,6 +150,12 @@ final class Conversation {
   /// Sends a request, and returns its place.
   @discardableResult
   func begin(_ headers: [(name: String, value: String)], _ payload: String) -> UInt16 {
+    begin(headers, body: payload.bytes)
+  }
+
+  /// Sends a request, and returns its place.
+  @discardableResult
+  func begin(_ headers: [(name: String, value: String)], body bytes: [UInt8]) -> UInt16 {
     let place = next
     next += 1
     let strings = headers.map { (strdup($0.name)!, strdup($0.value)!) }
@@ -147,7 +172,6 @@ final class Conversation {
         value: UnsafeRawPointer(value).assumingMemoryBound(to: UInt8.self),
         count: strlen(value), is_indexed: 0)
     }
-    let bytes = payload.bytes
     var room = [UInt8](repeating: 0, count: 262_144)
     let count = chttp2_request(
       client, place, fields, fields.count, bytes, bytes.count, &room, room.count)
@@ -175,6 +199,11 @@ final class Conversation {
   /// Sends a request, and returns its answer.
   func ask(_ headers: [(name: String, value: String)], _ payload: String) -> Answer? {
     answer(begin(headers, payload))
+  }
+
+  /// Sends a request, and returns its answer.
+  func ask(_ headers: [(name: String, value: String)], body: [UInt8]) -> Answer? {
+    answer(begin(headers, body: body))
   }
 
   private func hand(_ bytes: [UInt8]) {

@@ -13,6 +13,7 @@ typedef struct {
   uint8_t is_duplicate; /* whether one of these headers came twice */
   char method[8];
   char path[256];
+  char authority[256];
   char authorization[1024];
   char topic[256];
   char push_type[32];
@@ -20,6 +21,10 @@ typedef struct {
   char expiration[32];
   char priority[8];
   char collapse_id[80];
+  char encoding[32];      /* content-encoding */
+  char ttl[32];
+  char urgency[16];
+  char message_topic[48]; /* topic, which replaces a stored message for a browser */
   uint64_t payload_bytes; /* the bytes of the payload that came */
   uint32_t payload_count; /* the bytes in `payload` */
   uint8_t *payload;
@@ -36,13 +41,18 @@ static inline const char *chttp2_push_id(const chttp2_push *push) { return push-
 static inline const char *chttp2_push_expiration(const chttp2_push *push) { return push->expiration; }
 static inline const char *chttp2_push_priority(const chttp2_push *push) { return push->priority; }
 static inline const char *chttp2_push_collapse_id(const chttp2_push *push) { return push->collapse_id; }
+static inline const char *chttp2_push_authority(const chttp2_push *push) { return push->authority; }
+static inline const char *chttp2_push_encoding(const chttp2_push *push) { return push->encoding; }
+static inline const char *chttp2_push_ttl(const chttp2_push *push) { return push->ttl; }
+static inline const char *chttp2_push_urgency(const chttp2_push *push) { return push->urgency; }
+static inline const char *chttp2_push_message_topic(const chttp2_push *push) { return push->message_topic; }
 static inline const uint8_t *chttp2_push_payload(const chttp2_push *push) { return push->payload; }
 
 /* A response. Texts that are NULL or empty are left out. */
 typedef struct {
   int status;
   uint32_t retry_after; /* seconds; 0: no such header */
-  const char *id, *unique_id, *body;
+  const char *id, *unique_id, *location, *body;
 } chttp2_reply;
 
 typedef struct chttp2_server chttp2_server;
@@ -67,6 +77,9 @@ int chttp2_server_is_over(const chttp2_server *server);
 /* Returns the next complete request, or NULL. The request stays valid until it is answered or
    reset, or until its stream is closed. */
 const chttp2_push *chttp2_server_next(chttp2_server *server);
+
+/* Returns the request of a stream that is neither answered completely nor reset, or NULL. */
+const chttp2_push *chttp2_server_request(chttp2_server *server, int32_t stream);
 
 /* Answers a request. */
 void chttp2_server_answer(chttp2_server *server, int32_t stream, const chttp2_reply *reply);

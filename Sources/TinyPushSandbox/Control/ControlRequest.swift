@@ -17,6 +17,8 @@ public struct ControlRequest: ~Copyable {
     case token
     /// The key under which the app decrypts payloads.
     case encryptionKey
+    /// Asks for a page in a browser instead of an app.
+    case browser
   }
 
   /// The largest request, in bytes, above the size of an app's files.

@@ -7,8 +7,13 @@ final class DeviceCommands {
   private let devices: Devices
   private let post: StoreAndForward
   private let journal: Journal
+  /// The port of the gateway, which the endpoints of browsers name.
+  private let port: Int32
+  /// The topic of a page in a browser, unless the request names one.
+  static let browserTopic: StaticString = "browser"
 
-  init(_ devices: Devices, _ post: StoreAndForward, _ journal: Journal) {
+  init(_ devices: Devices, _ post: StoreAndForward, _ journal: Journal, port: Int32) {
+    self.port = port
     self.devices = devices
     self.post = post
     self.journal = journal
@@ -43,8 +48,10 @@ final class DeviceCommands {
     _ name: Span<UInt8>, _ request: Span<UInt8>, in text: inout Text
   ) throws(Devices.Refusal) {
     let topic = ControlRequest.value(.topic, in: request)
-    var wanted = Devices.Request(
-      topic: CString(topic.isEmpty ? Credentials.topic.span : topic))
+    let isBrowser = ControlRequest.has(.browser, in: request)
+    let usual = isBrowser ? Self.browserTopic : Credentials.topic
+    var wanted = Devices.Request(topic: CString(topic.isEmpty ? usual.span : topic))
+    wanted.isBrowser = isBrowser
     wanted.strings = ControlRequest.values(.strings, in: request)
     wanted.categories = ControlRequest.values(.category, in: request)
     wanted.encryptionKey = ControlRequest.values(.encryptionKey, in: request)
@@ -54,7 +61,7 @@ final class DeviceCommands {
     }
     let (device, app) = try devices.add(name, wanted, now: journal.clock.unixSeconds)
     journal.changed(device, app, .added)
-    write(app.token, in: &text)
+    write(app, in: &text)
   }
 
   /// Handles a verb that is about one app of a device.
@@ -68,9 +75,9 @@ final class DeviceCommands {
     } else if verb.equals("reregister") {
       try devices.register(app, on: device, now: journal.clock.unixSeconds)
       journal.changed(device, app, .registered)
-      write(app.token, in: &text)
+      write(app, in: &text)
     } else {
-      write(app.token, in: &text)
+      write(app, in: &text)
     }
   }
 
@@ -86,8 +93,12 @@ final class DeviceCommands {
     return device.apps[0]
   }
 
-  private func write(_ token: DeviceToken, in text: inout Text) {
-    text.append(hex: token.bytes)
+  /// Appends the token of an app, or the subscription of a browser.
+  private func write(_ app: Installation, in text: inout Text) {
+    if let browser = app.browser {
+      return browser.writeSubscription(of: app.token, port: port, in: &text)
+    }
+    text.append(hex: app.token.bytes)
     text.append("\n")
   }
 

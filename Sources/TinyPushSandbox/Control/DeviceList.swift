@@ -23,7 +23,8 @@ enum DeviceList {
     if app.screen.badge > 0 {
       text.append(", badge ", app.screen.badge)
     }
-    if app.stored != nil { text.append(", a notification is stored") }
+    if app.stored.count == 1 { text.append(", a notification is stored") }
+    if app.stored.count > 1 { text.append(", ", app.stored.count, " notifications are stored") }
     text.append("\n    ")
     text.append(hex: app.token.bytes)
     text.append("\n")
@@ -39,7 +40,8 @@ enum DeviceList {
     text.member("installed", bool: app.isInstalled)
     text.member("registered", number: app.registered)
     text.member("badge", number: app.screen.badge)
-    text.member("stored", bool: app.stored != nil)
+    text.member("stored", bool: !app.stored.isEmpty)
+    text.member("browser", bool: app.browser != nil)
     text.endLine()
   }
 }

@@ -78,7 +78,7 @@ struct Arrival {
   /// Appends a line with the fields, separated by spaces.
   ///
   /// The fields are `acceptedMs`, `priority`, `expiration`, `connection` and `identifier`, with -1
-  /// for nil. For HTTP/2 follow the push type, the `apns-id`, and the collapse ID in hexadecimal.
+  /// for nil. For HTTP/2 follow the push type or the urgency, the name, and the collapse ID in hexadecimal.
   func write(in text: inout Text) {
     text.append(acceptedMs)
     text.append(" ", priority)
@@ -94,16 +94,33 @@ struct Arrival {
 
 /// The headers of a notification that exist only over HTTP/2.
 final class Push {
-  let type: PushType
-  /// The value of `apns-id`.
+  /// To whom the notification goes, and how.
+  enum Kind {
+    case app(PushType)
+    case browser(Urgency)
+
+    var name: StaticString {
+      switch self {
+      case .app(let type): type.name
+      case .browser(let urgency): urgency.name
+      }
+    }
+  }
+
+  let kind: Kind
+  /// The push type; nil: the notification is a message for a browser.
+  var type: PushType? {
+    if case .app(let type) = kind { type } else { nil }
+  }
+  /// The value of `apns-id`, or the name of a message for a browser.
   var id: Span<UInt8> { @_lifetime(immortal) get { CString.span(idString.pointer) } }
   private let idString: CString
-  /// The collapse ID; empty: none.
+  /// The collapse ID, or the topic of a message for a browser; empty: none.
   var collapseID: Span<UInt8> { @_lifetime(immortal) get { CString.span(collapseString.pointer) } }
   private let collapseString: CString
 
-  init(_ type: PushType, id: Span<UInt8>, collapseID: Span<UInt8>) {
-    self.type = type
+  init(_ kind: Kind, id: Span<UInt8>, collapseID: Span<UInt8>) {
+    self.kind = kind
     idString = CString(id)
     collapseString = CString(collapseID)
   }
@@ -112,9 +129,7 @@ final class Push {
   static func read(_ words: Span<UInt8>) -> Push? {
     var ends: [Int] = []
     for index in words.indices where words[index] == .space { ends.append(index) }
-    guard ends.count == 2, let type = PushType(name: words.extracting(0..<ends[0])) else {
-      return nil
-    }
+    guard ends.count == 2, let kind = kind(words.extracting(0..<ends[0])) else { return nil }
     let digits = words.extracting(ends[1] + 1..<words.count)
     guard digits.count % 2 == 0 else { return nil }
     var collapseID = Text(capacity: digits.count)
@@ -127,11 +142,17 @@ final class Push {
       index += 2
     }
     return Push(
-      type, id: words.extracting(ends[0] + 1..<ends[1]), collapseID: collapseID.bytes)
+      kind, id: words.extracting(ends[0] + 1..<ends[1]), collapseID: collapseID.bytes)
+  }
+
+  private static func kind(_ name: Span<UInt8>) -> Kind? {
+    if let type = PushType(name: name) { return .app(type) }
+    guard let urgency = Urgency(name: name) else { return nil }
+    return .browser(urgency)
   }
 
   func write(in text: inout Text) {
-    text.append(type.name)
+    text.append(kind.name)
     text.append(" ", bytes: id, " ")
     text.append(hex: collapseID)
   }
@@ -150,6 +171,11 @@ final class StoredNotification {
     bytes = FixedBuffer(capacity: payload.count)
     bytes.store(payload, at: 0)
   }
+
+  /// The most messages that are stored for a browser.
+  ///
+  /// Inferred: services are known to store a hundred.
+  static let countMax = 100
 
   /// The longest time for which a notification is stored, in seconds.
   ///

@@ -52,13 +52,16 @@ final class Device {
   }
 }
 
-/// An app on a device, installed or deleted.
+/// An app on a device, installed or deleted; or a page in a browser that has subscribed to messages.
 final class Installation {
   /// The app's bundle identifier.
   var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(topicString.pointer) } }
   private let topicString: CString
   let topicDigest: UInt64
-  let token: DeviceToken
+  /// The token, or what the endpoint of a browser's subscription ends with.
+  private(set) var token: DeviceToken
+  /// The keys of a browser's subscription; nil: this is an app.
+  private(set) var browser: Browser?
   var isInstalled = true
   /// When the app last registered: UNIX seconds.
   var registered: Int64
@@ -68,8 +71,8 @@ final class Installation {
   var gone: Int64 = 0
   /// The part of the app that the user sees.
   var screen: App
-  /// The newest notification that came while the device was offline.
-  var stored: StoredNotification?
+  /// The notifications that came while the device was offline: of an app, only the newest one.
+  var stored: [StoredNotification] = []
   var isStoredOnDisk = true
 
   init(topic: Span<UInt8>, token: DeviceToken, registered: Int64, screen: App) {
@@ -78,6 +81,12 @@ final class Installation {
     self.token = token
     self.registered = registered
     self.screen = screen
+  }
+
+  /// Makes a page in a browser of this, or gives its subscription new keys.
+  func subscribe(_ browser: Browser, token: DeviceToken) {
+    self.browser = browser
+    self.token = token
   }
 
   /// Whether an app can have this topic.

@@ -6,11 +6,12 @@ import TinyPushAgent
 ///
 ///     devices/NAME/device            identifier, online
 ///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge, token
-///     devices/NAME/TOPIC/stored      the notification that is stored for the device
+///     devices/NAME/TOPIC/stored      the notifications that are stored for the device
+///     devices/NAME/TOPIC/browser     the keys of a page in a browser, see Browser
 ///     devices/NAME/TOPIC/…           the files of the app, see AppBundle
 ///
-/// The first two have lines of `KEY VALUE`. The third has a line with the ``Arrival``, and then the
-/// payload.
+/// The first two have lines of `KEY VALUE`. The third has for each notification a line with
+/// the size of the payload and the ``Arrival``, and then the payload.
 struct DeviceFiles: ~Copyable {
   private let home: Home
 
@@ -96,21 +97,45 @@ struct DeviceFiles: ~Copyable {
     app.gone = Self.decimal("gone", in: text.bytes)
     app.isInstalled = !Self.value("installed", in: text.bytes).equals("no")
     app.isListed = Self.value("listed", in: text.bytes).equals("yes")
+    loadBrowser(app, of: device)
     app.stored = loadStored(app, of: device)
     return app
   }
 
-  private func loadStored(_ app: Installation, of device: Device) -> StoredNotification? {
-    var text = Text(capacity: SandboxOptions.payloadLimitMax + 256)
-    guard Home.read(path(app.topic, device.name, "/stored"), into: &text) == 0 else {
-      return nil
-    }
-    let bytes = text.bytes
-    var end = 0
-    while end < bytes.count && bytes[end] != .lineFeed { end += 1 }
-    guard end < bytes.count, let arrival = Arrival(bytes.extracting(0..<end)) else { return nil }
-    return StoredNotification(arrival, payload: bytes.extracting(end + 1..<bytes.count))
+  private func loadBrowser(_ app: Installation, of device: Device) {
+    var keys = Text(capacity: 512)
+    guard Home.read(path(app.topic, device.name, "/browser"), into: &keys) == 0,
+      let browser = Browser(keys.bytes)
+    else { return }
+    app.subscribe(browser, token: app.token)
   }
+
+  private func loadStored(_ app: Installation, of device: Device) -> [StoredNotification] {
+    var text = Text(capacity: Self.storedBytesMax)
+    guard Home.read(path(app.topic, device.name, "/stored"), into: &text) == 0 else { return [] }
+    var stored: [StoredNotification] = []
+    let bytes = text.bytes
+    var start = 0
+    while start < bytes.count {
+      var space = start
+      while space < bytes.count, bytes[space] != .space { space += 1 }
+      var end = space
+      while end < bytes.count, bytes[end] != .lineFeed { end += 1 }
+      guard end < bytes.count, let count = Config.number(bytes.extracting(start..<space)),
+        count < bytes.count - end, let arrival = Arrival(bytes.extracting(space + 1..<end))
+      else { break }
+      start = end + 1 + Int(count)
+      stored.append(StoredNotification(arrival, payload: bytes.extracting(end + 1..<start)))
+    }
+    return stored
+  }
+
+  /// The size of the largest file of stored notifications.
+  ///
+  /// One payload of the largest size is stored for an app, and many small ones for a browser.
+  private static let storedBytesMax =
+    (StoredNotification.countMax + 1) * (MessageCheck.bodyMax + 256)
+    + SandboxOptions.payloadLimitMax
 
   /// Returns the value on the line that begins with the key; empty: there is no such line.
   @_lifetime(copy text)
@@ -163,6 +188,10 @@ struct DeviceFiles: ~Copyable {
     text.append(hex: app.token.bytes)
     text.append("\n")
     try replace(path(app.topic, device.name, "/app"), by: text)
+    guard let browser = app.browser else { return }
+    var keys = Text(capacity: 512)
+    browser.write(in: &keys)
+    try replace(path(app.topic, device.name, "/browser"), by: keys, mode: 0o600)
   }
 
   /// Creates the files of an app and of its device.
@@ -178,16 +207,20 @@ struct DeviceFiles: ~Copyable {
     try write(app, of: device)
   }
 
-  /// Writes the stored notification of an app, or removes the file if there is none.
+  /// Writes the stored notifications of an app, or removes the file if there are none.
   func writeStored(_ app: Installation, of device: Device) {
     let path = path(app.topic, device.name, "/stored")
-    guard let stored = app.stored else {
+    guard !app.stored.isEmpty else {
       _ = path.withCString { path in unlink(path) }
       return
     }
-    var text = Text(capacity: stored.payload.count + 256)
-    stored.arrival.write(in: &text)
-    text.append("\n", bytes: stored.payload)
+    var text = Text(capacity: Self.storedBytesMax)
+    for stored in app.stored {
+      text.append(stored.payload.count)
+      text.append(" ")
+      stored.arrival.write(in: &text)
+      text.append("\n", bytes: stored.payload)
+    }
     _ = Home.replace(path, by: text)
   }
 
@@ -203,8 +236,10 @@ struct DeviceFiles: ~Copyable {
     if error != 0 { throw .file(error) }
   }
 
-  private func replace(_ path: borrowing Text, by text: borrowing Text) throws(Devices.Refusal) {
-    let error = Home.replace(path, by: text)
+  private func replace(
+    _ path: borrowing Text, by text: borrowing Text, mode: UInt32 = 0o644
+  ) throws(Devices.Refusal) {
+    let error = Home.replace(path, by: text, mode: mode)
     if error != 0 { throw .file(error) }
   }
 }

@@ -56,6 +56,20 @@ final class Devices {
     return .invalid(.notOurs)
   }
 
+  /// Returns where the name of a browser's subscription leads.
+  func subscription(_ token: Span<UInt8>) -> Address {
+    for device in all {
+      for app in device.apps where app.browser != nil && app.token.bytes.equals(token) {
+        return .app(app, device)
+      }
+    }
+    guard let content = key.open(token) else { return .invalid(.notOurs) }
+    for device in all where device.identifier == content.device {
+      if device.app(topicDigest: content.topic) != nil { return .invalid(.notOurs) }
+    }
+    return .gone
+  }
+
   /// Whether any app has this topic.
   func haveApp(topic: Span<UInt8>) -> Bool {
     for device in all where device.app(topic: topic) != nil { return true }
@@ -94,6 +108,8 @@ final class Devices {
     var encryptionKey = Text(capacity: 0)
     /// The app's token; nil: the sandbox makes one.
     var token: DeviceToken?
+    /// Whether the app is a page in a browser.
+    var isBrowser = false
   }
 
   /// Why a change is refused.
@@ -147,6 +163,7 @@ final class Devices {
     let app = Installation(
       topic: request.topic.span, token: request.token ?? key.seal(content), registered: now,
       screen: files.screen(of: request.topic.span, on: device))
+    if request.isBrowser { try subscribe(app, of: device) }
     try files.make(app, on: device, request)
     if device.apps.isEmpty { all.append(device) }
     device.apps.append(app)
@@ -162,10 +179,19 @@ final class Devices {
   func uninstall(_ app: Installation, from device: Device) throws(Refusal) {
     guard app.isInstalled else { throw .already }
     app.isInstalled = false
+    if app.browser != nil { store([], for: app) }
     try files.write(app, of: device)
   }
 
-  /// Registers an app, which is installed again if it was deleted.
+  /// Gives a page in a browser a new subscription.
+  private func subscribe(_ app: Installation, of device: Device) throws(Refusal) {
+    guard let browser = Browser() else { throw .file(EIO) }
+    // Any number makes another name.
+    let content = TokenContent(device: device.identifier, topic: Self.anyIdentifier())
+    app.subscribe(browser, token: key.seal(content))
+  }
+
+  /// Registers an app, which is installed again if it was deleted; a browser subscribes again.
   ///
   /// Inferred: the token stays the same. The documents name only other devices and new operating
   /// systems as reasons for another token, and mention tokens that are registered again.
@@ -177,16 +203,24 @@ final class Devices {
     app.isListed = false
     // Later than the time in the feedback list, which has seconds.
     app.registered = max(now, app.gone + 1)
+    if app.browser != nil { try subscribe(app, of: device) }
     try files.write(app, of: device)
+  }
+
+  /// Remembers the sender of a subscription's first message, the only one from then on.
+  func bind(_ app: Installation, of device: Device, to sender: SenderKey) {
+    guard let browser = app.browser, browser.sender == nil else { return }
+    browser.sender = sender
+    keep(app, of: device)
   }
 
   // MARK: - Stored notifications
 
-  /// Stores a notification for an app instead of the one before; nil: removes the stored one.
+  /// Stores these notifications for an app instead of the ones before.
   ///
-  /// ``save()`` writes it to disk: of thousands that come at once, only the last one is written.
-  func store(_ notification: StoredNotification?, for app: Installation) {
-    app.stored = notification
+  /// ``save()`` writes them to disk: of thousands that come at once, only the last ones are written.
+  func store(_ notifications: [StoredNotification], for app: Installation) {
+    app.stored = notifications
     app.isStoredOnDisk = false
     hasUnsaved = true
   }
@@ -213,7 +247,7 @@ final class Devices {
     var next: Int64?
     for device in all {
       for app in device.apps {
-        if let stored = app.stored { next = min(next ?? .max, stored.expiresAt) }
+        for stored in app.stored { next = min(next ?? .max, stored.expiresAt) }
       }
     }
     return next

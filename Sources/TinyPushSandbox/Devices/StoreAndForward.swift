@@ -3,7 +3,8 @@ import TinyPush
 /// The delivery of accepted notifications to devices.
 ///
 /// A notification is delivered. If the device is offline, the newest notification for each app is
-/// stored. If the app is gone, the feedback service reports the token. Source: Local and Remote
+/// stored. If the app is gone, the feedback service reports the token. For a browser, all messages
+/// are stored but those that a newer one of the same topic replaces (RFC 8030, section 5.4). Source: Local and Remote
 /// Notification Programming Guide, 2015-10, Quality of Service and The Feedback Service.
 final class StoreAndForward {
   private let devices: Devices
@@ -33,11 +34,57 @@ final class StoreAndForward {
       // Expiration 0 allows only one attempt, which has failed.
       return journal.dropped(.notToBeStored, arrival, app, device)
     }
-    if let former = app.stored { journal.dropped(.replaced, former.arrival, app, device) }
+    var kept: [StoredNotification] = []
+    for former in app.stored {
+      if replaces(arrival, former, of: app) {
+        journal.dropped(.replaced, former.arrival, app, device)
+      } else {
+        kept.append(former)
+      }
+    }
+    if kept.count == StoredNotification.countMax {
+      journal.dropped(.replaced, kept.removeFirst().arrival, app, device)
+    }
     let notification = StoredNotification(arrival, payload: payload)
-    devices.store(notification, for: app)
+    kept.append(notification)
+    devices.store(kept, for: app)
     journal.stored(notification, app, device)
     expire(now: journal.clock.unixSeconds)
+  }
+
+  /// Takes a message for a browser, which decrypts its body.
+  func take(
+    _ arrival: Arrival, body: Span<UInt8>, _ acceptance: MessageCheck.Acceptance
+  ) {
+    let (app, device) = (acceptance.app, acceptance.device)
+    devices.bind(app, of: device, to: acceptance.sender)
+    do throws(BodyProblem) {
+      take(arrival, try acceptance.browser.open(body), of: body.count, for: app, on: device)
+    } catch {
+      journal.accepted(arrival, app, device, body: body.count, nil)
+      var words = Text()
+      words.append("the body cannot be decrypted: ", error.words)
+      journal.mistaken(words, arrival, app, device)
+    }
+  }
+
+  /// Takes the text of a message for a browser.
+  ///
+  /// - Parameter bodyBytes: the size of the encrypted body.
+  private func take(
+    _ arrival: Arrival, _ text: borrowing Text, of bodyBytes: Int, for app: Installation,
+    on device: Device
+  ) {
+    journal.accepted(arrival, app, device, body: bodyBytes, text.bytes)
+    take(arrival, payload: text.bytes, for: app, on: device)
+  }
+
+  /// Whether a new notification takes the place of a stored one.
+  private func replaces(
+    _ arrival: Arrival, _ former: StoredNotification, of app: Installation
+  ) -> Bool {
+    guard app.browser != nil else { return true }
+    return !arrival.collapseID.isEmpty && arrival.collapseID.equals(former.arrival.collapseID)
   }
 
   /// Takes a notification to an app of a device that was removed.
@@ -53,9 +100,10 @@ final class StoreAndForward {
   /// Delivers the stored notifications of a device that is online again.
   func forward(to device: Device) {
     for app in device.apps {
-      guard let stored = app.stored else { continue }
-      devices.store(nil, for: app)
-      deliver(stored.arrival, stored.payload, to: app, on: device)
+      guard !app.stored.isEmpty else { continue }
+      let all = app.stored
+      devices.store([], for: app)
+      for stored in all { deliver(stored.arrival, stored.payload, to: app, on: device) }
     }
   }
 
@@ -63,9 +111,15 @@ final class StoreAndForward {
   func expire(now: Int64) {
     for device in devices.all {
       for app in device.apps {
-        guard let stored = app.stored, stored.expiresAt <= now else { continue }
-        devices.store(nil, for: app)
-        journal.dropped(.expired, stored.arrival, app, device)
+        var kept: [StoredNotification] = []
+        for stored in app.stored {
+          if stored.expiresAt > now {
+            kept.append(stored)
+          } else {
+            journal.dropped(.expired, stored.arrival, app, device)
+          }
+        }
+        if kept.count < app.stored.count { devices.store(kept, for: app) }
       }
     }
   }
@@ -86,12 +140,51 @@ final class StoreAndForward {
     _ arrival: Arrival, _ payload: Span<UInt8>, to app: Installation, on device: Device
   ) {
     guard app.isInstalled else { return list(arrival, app, device) }
-    let needsAps = arrival.push?.type.needsAps ?? true
+    if app.browser != nil { return show(arrival, payload, to: app, on: device) }
+    let needsAps = arrival.push?.type?.needsAps ?? true
+    present(
+      arrival, payload, payload, needsAps: needsAps, to: app, on: device,
+      replacing: arrival.collapseID)
+  }
+
+  /// Has a device show a notification.
+  ///
+  /// - Parameters:
+  ///   - payload: the payload that the device shows.
+  ///   - sent: what was sent.
+  ///   - collapseID: what names the notification on the device; empty: nothing.
+  private func present(
+    _ arrival: Arrival, _ payload: Span<UInt8>, _ sent: Span<UInt8>, needsAps: Bool = true,
+    to app: Installation, on device: Device, replacing collapseID: Span<UInt8>
+  ) {
     guard let summary = try? PayloadSummary(payload, needsAps: needsAps) else { return }
     let badge = app.screen.badge
     let presentation = app.screen.receive(summary, payload)
     if app.screen.badge != badge { devices.keep(app, of: device) }
-    journal.delivered(arrival, presentation, payload, app, device)
+    journal.delivered(arrival, presentation, sent, app, device, replacing: collapseID)
+  }
+
+  /// Has a browser show the text of a message, which a notification on it with the same tag replaces.
+  private func show(
+    _ arrival: Arrival, _ text: Span<UInt8>, to app: Installation, on device: Device
+  ) {
+    do throws(DeclarativeMessage.Problem) {
+      show(try DeclarativeMessage(text), of: text, arrival, to: app, on: device)
+    } catch {
+      var words = Text()
+      words.append("nothing is shown: ")
+      error.describe(in: &words)
+      words.append("; a browser ends a subscription after some such messages")
+      journal.mistaken(words, arrival, app, device)
+    }
+  }
+
+  private func show(
+    _ message: borrowing DeclarativeMessage, of text: Span<UInt8>, _ arrival: Arrival,
+    to app: Installation, on device: Device
+  ) {
+    let tag = text.extracting(message.tag ?? 0..<0)
+    present(arrival, message.payload.bytes, text, to: app, on: device, replacing: tag)
   }
 
   /// Puts the token of a deleted app on the feedback list, unless the list has it.

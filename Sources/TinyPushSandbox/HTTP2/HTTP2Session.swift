@@ -21,11 +21,13 @@ final class HTTP2Session {
   private let number: Int64
   private let client: ClientIdentity
   private let requestCheck: RequestCheck
+  private let messageCheck: MessageCheck
   private let faults: Faults
   private let post: StoreAndForward
   private let journal: Journal
   private let server: OpaquePointer
   private var tokens = ProviderTokenCheck()
+  private var senders = SenderCheck()
   private var streamsMax: UInt32
   private(set) var accepted: Int64 = 0
   /// The delayed answers.
@@ -54,6 +56,19 @@ final class HTTP2Session {
     case leave
   }
 
+  /// The content of an accepted request: for an app, or for a browser.
+  private enum Acceptance {
+    case notification(RequestCheck.Acceptance)
+    case message(MessageCheck.Acceptance)
+
+    var token: DeviceToken {
+      switch self {
+      case .notification(let acceptance): acceptance.token
+      case .message(let acceptance): acceptance.app.token
+      }
+    }
+  }
+
   private final class LateAnswer {
     let dueMs: Int64
     let stream: Int32
@@ -69,11 +84,14 @@ final class HTTP2Session {
 
   /// Creates a session; nil: out of memory.
   init?(
-    number: Int64, client: ClientIdentity, requestCheck: RequestCheck, faults: Faults,
-    post: StoreAndForward, journal: Journal
+    number: Int64, client: ClientIdentity, requestCheck: RequestCheck,
+    messageCheck: MessageCheck, faults: Faults, post: StoreAndForward, journal: Journal
   ) {
     let streamsMax = client.hasCertificate ? Self.streamsMax : Self.streamsAtFirst
-    guard let server = chttp2_server_new(streamsMax, 0, UInt32(requestCheck.payloadMax)) else {
+    guard
+      let server = chttp2_server_new(
+        streamsMax, 0, UInt32(max(requestCheck.payloadMax, MessageCheck.bodyMax)))
+    else {
       return nil
     }
     self.server = server
@@ -81,6 +99,7 @@ final class HTTP2Session {
     self.number = number
     self.client = client
     self.requestCheck = requestCheck
+    self.messageCheck = messageCheck
     self.faults = faults
     self.post = post
     self.journal = journal
@@ -198,8 +217,14 @@ final class HTTP2Session {
 
   private func check(_ request: PushRequest, _ id: borrowing CString) {
     do throws(RequestCheck.Refusal) {
-      let acceptance = try requestCheck.check(
-        request, of: client, &tokens, now: journal.clock.unixSeconds)
+      let now = journal.clock.unixSeconds
+      let acceptance: Acceptance
+      if let id = request.subscription {
+        acceptance = .message(try messageCheck.check(request, id: id, &senders, now: now))
+      } else {
+        acceptance = .notification(
+          try requestCheck.check(request, of: client, &tokens, now: now))
+      }
       guard
         let due = faults.next(
           token: acceptance.token.bytes, nowMs: journal.clock.monotonicMs, on: .http2)
@@ -215,11 +240,32 @@ final class HTTP2Session {
   }
 
   private func accept(
-    _ request: PushRequest, _ acceptance: RequestCheck.Acceptance, _ id: borrowing CString
+    _ request: PushRequest, _ acceptance: Acceptance, _ id: borrowing CString
   ) {
     accepted += 1
+    switch acceptance {
+    case .notification(let acceptance): accept(request, acceptance, id)
+    case .message(let acceptance): accept(request, acceptance, id)
+    }
+  }
+
+  private func accept(
+    _ request: PushRequest, _ acceptance: MessageCheck.Acceptance, _ id: borrowing CString
+  ) {
+    let push = Push(.browser(acceptance.urgency), id: id.span, collapseID: request.messageTopic)
+    let now = journal.clock.unixMs
+    let arrival = Arrival(
+      connection: number, identifier: UInt32(request.stream), priority: acceptance.urgency.priority,
+      expiration: acceptance.ttl == 0 ? 0 : UInt32(clamping: now / 1000 + Int64(acceptance.ttl)),
+      acceptedMs: now, push: push)
+    post.take(arrival, body: request.payload, acceptance)
+  }
+
+  private func accept(
+    _ request: PushRequest, _ acceptance: RequestCheck.Acceptance, _ id: borrowing CString
+  ) {
     let push = Push(
-      acceptance.type, id: id.span, collapseID: request.collapseID)
+      .app(acceptance.type), id: id.span, collapseID: request.collapseID)
     let arrival = Arrival(
       connection: number, identifier: UInt32(request.stream), priority: acceptance.priority,
       expiration: acceptance.expiration, acceptedMs: journal.clock.unixMs, push: push)
@@ -233,8 +279,10 @@ final class HTTP2Session {
 
   private func answer(_ stream: Int32, _ answer: Answer, id: borrowing CString) {
     var reply = chttp2_reply()
-    reply.id = id.pointer
+    let isForBrowser = isForBrowser(stream)
+    if !isForBrowser { reply.id = id.pointer }
     switch answer {
+    case .accepted where isForBrowser: answerBrowser(stream, &reply, id)
     case .accepted:
       var unique = Text(capacity: 40)
       unique.appendRandomUUID()
@@ -248,7 +296,7 @@ final class HTTP2Session {
       var body = Text(capacity: 128)
       body.beginObject()
       body.member("reason", string: reason.name)
-      if reason.status == 410 {
+      if reason.status == 410, !isForBrowser {
         let seconds = since > 0 ? since : journal.clock.unixSeconds
         body.member("timestamp", number: seconds * 1000)
       }
@@ -269,6 +317,28 @@ final class HTTP2Session {
       self.answer(stream, .accepted, id: id)
       leave(after: stream, nil)
     }
+  }
+
+  /// Whether the request of a stream, as far as the stream is open, is for a browser.
+  private func isForBrowser(_ stream: Int32) -> Bool {
+    guard let push = chttp2_server_request(server, stream) else { return false }
+    return PushRequest(push).subscription != nil
+  }
+
+  /// Answers that a message for a browser is accepted, with the place of the message.
+  private func answerBrowser(
+    _ stream: Int32, _ reply: inout chttp2_reply, _ id: borrowing CString
+  ) {
+    guard let push = chttp2_server_request(server, stream) else { return }
+    var location = Text(capacity: 512)
+    location.append("https://", bytes: PushRequest(push).authority, "/message/")
+    location.append(bytes: id.span)
+    reply.status = 201
+    location.withCString { location in
+      reply.location = location
+      chttp2_server_answer(server, stream, &reply)
+    }
+    allowMore()
   }
 
   /// Raises the limit on streams, once the first request with a provider token has been accepted.
@@ -298,7 +368,7 @@ final class HTTP2Session {
 
   private func play(
     _ fault: Fault, at count: Int64, _ request: PushRequest,
-    _ acceptance: RequestCheck.Acceptance, _ id: borrowing CString
+    _ acceptance: Acceptance, _ id: borrowing CString
   ) {
     journal.played(
       number, fault, at: count, identifier: UInt32(request.stream),

@@ -1,4 +1,3 @@
-import CMbed
 import TinyPush
 import TinyPushAgent
 
@@ -89,24 +88,15 @@ struct ProviderTokenCheck: ~Copyable {
   private func verify(
     _ token: Span<UInt8>, by key: SigningKey, _ isOfBark: inout Bool
   ) throws(Problem) -> Int64 {
-    var dots: [Int] = []
-    for index in token.indices where token[index] == .dot { dots.append(index) }
-    guard dots.count == 2 else {
-      throw Self.invalid("the provider token does not have three parts, separated by dots")
-    }
-    let signed = token.extracting(0..<dots[1])
-    var head = Text(capacity: Self.bytesMax)
-    var claims = Text(capacity: Self.bytesMax)
-    var signature = Text(capacity: Self.bytesMax)
-    try Self.decode(token.extracting(0..<dots[0]), to: &head)
-    try Self.decode(token.extracting(dots[0] + 1..<dots[1]), to: &claims)
-    try Self.decode(token.extracting(dots[1] + 1..<token.count), to: &signature)
-    guard Self.member("alg", of: head.bytes, is: ("ES256" as StaticString).span) else {
-      throw Self.invalid("the provider token's alg is not ES256")
+    let read: JSONWebToken
+    do throws(JSONWebToken.Problem) {
+      read = try JSONWebToken(token)
+    } catch {
+      throw Self.invalid(error.words)
     }
     // The sandbox stands in for the team of Bark, too, with its own key.
-    isOfBark = Self.member("kid", of: head.bytes, is: Bark.keyID.span)
-    let isKnown = isOfBark || Self.member("kid", of: head.bytes, is: SigningKey.keyID.span)
+    isOfBark = read.head(has: "kid", Bark.keyID.span)
+    let isKnown = isOfBark || read.head(has: "kid", SigningKey.keyID.span)
     guard isKnown, taken.count == 0 || isOfBark == takenIsOfBark else {
       // After the first accepted token, the key of a connection may not change.
       throw taken.count == 0
@@ -116,80 +106,15 @@ struct ProviderTokenCheck: ~Copyable {
           words: "the provider token's kid differs from that of the connection's first token")
     }
     let teamID = isOfBark ? Bark.teamID : SigningKey.teamID
-    guard Self.member("iss", of: claims.bytes, is: teamID.span) else {
+    guard read.claims(has: "iss", teamID.span) else {
       throw Self.invalid("the provider token's iss is not the team ID of its kid")
     }
-    guard let issued = Self.number("iat", of: claims.bytes) else {
+    guard let issued = read.time("iat") else {
       throw Self.invalid("the provider token's iat is not a time in seconds")
     }
-    guard signature.count == Int(CMBED_SIGNATURE) else {
-      throw Self.invalid(
-        "the provider token's signature is not r and s of 32 bytes each; is it in DER?")
-    }
-    guard key.hasSigned(signed, signature.bytes) else {
+    guard read.isSigned(token, by: key.point) else {
       throw Self.invalid("the provider token is not signed with the sandbox's signing key")
     }
     return issued
-  }
-
-  /// Decodes base64 for URLs without padding (RFC 4648, section 5).
-  private static func decode(_ text: Span<UInt8>, to decoded: inout Text) throws(Problem) {
-    var bits: UInt32 = 0
-    var count: UInt32 = 0
-    for index in text.indices {
-      let value: UInt8
-      switch text[index] {
-      case UInt8.capitals: value = text[index] - UInt8(ascii: "A")
-      case UInt8.smallLetters: value = text[index] - UInt8(ascii: "a") + 26
-      case UInt8.digits: value = text[index].digitValue + 52
-      case .hyphen: value = 62
-      case .underscore: value = 63
-      default:
-        throw invalid("the provider token is not in base64 for URLs, without padding")
-      }
-      bits = bits << 6 | UInt32(value)
-      count += 6
-      if count >= 8 {
-        count -= 8
-        decoded.append(byte: UInt8(truncatingIfNeeded: bits >> count))
-      }
-    }
-  }
-
-  // MARK: - JSON
-
-  /// Returns the range of a member's value, for a string without its quotes; nil if absent.
-  private static func value(_ name: StaticString, of object: Span<UInt8>) -> Range<Int>? {
-    var scanner = JSONScanner()
-    var found: Range<Int>?
-    do throws(JSONProblem) {
-      guard try scanner.peek(object) == .openBrace, try scanner.openObject(object) else {
-        return nil
-      }
-      repeat {
-        let isWanted = try object.extracting(scanner.key(object)).equals(name)
-        _ = try scanner.peek(object)
-        let range = try scanner.value(object)
-        if isWanted { found = range }
-      } while try scanner.nextMember(object)
-    } catch {
-      return nil
-    }
-    return found
-  }
-
-  private static func member(
-    _ name: StaticString, of object: Span<UInt8>, is wanted: Span<UInt8>
-  ) -> Bool {
-    guard let range = value(name, of: object) else { return false }
-    return object.extracting(range).equals(wanted)
-  }
-
-  private static func number(_ name: StaticString, of object: Span<UInt8>) -> Int64? {
-    guard let range = value(name, of: object), object[range.lowerBound - 1] != .quote else {
-      return nil
-    }
-    guard let number = Config.number(object.extracting(range)) else { return nil }
-    return Int64(number)
   }
 }

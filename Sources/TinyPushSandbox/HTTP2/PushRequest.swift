@@ -30,6 +30,19 @@ struct PushRequest {
     @_lifetime(immortal) get { CString.span(chttp2_push_collapse_id(push)) }
   }
 
+  var authority: Span<UInt8> {
+    @_lifetime(immortal) get { CString.span(chttp2_push_authority(push)) }
+  }
+  var contentEncoding: Span<UInt8> {
+    @_lifetime(immortal) get { CString.span(chttp2_push_encoding(push)) }
+  }
+  var ttl: Span<UInt8> { @_lifetime(immortal) get { CString.span(chttp2_push_ttl(push)) } }
+  var urgency: Span<UInt8> { @_lifetime(immortal) get { CString.span(chttp2_push_urgency(push)) } }
+  /// The header `topic` of a message to a browser.
+  var messageTopic: Span<UInt8> {
+    @_lifetime(immortal) get { CString.span(chttp2_push_message_topic(push)) }
+  }
+
   /// The size of the received payload, which may be larger than ``payload``.
   var payloadBytes: Int { Int(clamping: push.pointee.payload_bytes) }
   var payload: Span<UInt8> {
@@ -53,6 +66,26 @@ struct PushRequest {
         return Span()
       }
       return _overrideLifetime(path.extracting(start..<path.count), copying: ())
+    }
+  }
+
+  private static let browserPlace: StaticString = "/push/"
+
+  /// The part of the path that names a browser's subscription; nil: the path is another one.
+  var subscription: Span<UInt8>? {
+    @_lifetime(immortal) get {
+      let path = path
+      guard path.begins(with: Self.browserPlace.span) else { return nil }
+      let start = Self.browserPlace.utf8CodeUnitCount
+      return _overrideLifetime(path.extracting(start..<path.count), copying: ())
+    }
+  }
+
+  /// The hex digits in the path that name an app or a browser's subscription; nil: there are none.
+  var address: Span<UInt8>? {
+    @_lifetime(immortal) get {
+      if let subscription { return subscription }
+      return deviceToken
     }
   }
 

@@ -2,13 +2,16 @@ import TinyPush
 
 /// The reason why the service refuses a request.
 ///
-/// Source: Handling notification responses from APNs, the tables of statuses and of error strings.
+/// Source: Handling notification responses from APNs, the tables of statuses and of error strings;
+/// for browsers, Sending web push notifications in web apps and browsers.
 public enum Reason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
   case badCollapseID, badDeviceToken, badExpirationDate, badMessageID, badPriority, badTopic
   case deviceTokenNotForTopic, duplicateHeaders, idleTimeout, invalidPushType, missingDeviceToken
   case missingTopic, payloadEmpty, topicDisallowed
+  case badTTL, badUrgency, badWebPushRequest, badWebPushTopic
   case badCertificate, badCertificateEnvironment, badEnvironmentKeyIDInToken, expiredProviderToken
   case forbidden, invalidProviderToken, missingProviderToken, unrelatedKeyIDInToken
+  case badJWTToken, badVAPIDPublicKey, vapidKeyHashMismatch
   case badPath, methodNotAllowed, expiredToken, unregistered, payloadTooLarge
   case tooManyProviderTokenUpdates, tooManyRequests
   case internalServerError, serviceUnavailable, shutdown
@@ -27,9 +30,9 @@ public enum Reason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     }
   }
 
-  /// The names in the spelling of Apple's table, in the order of the cases.
+  /// The names in the spelling of Apple's tables, in the order of the cases.
   private static var names: WordList {
-    "BadCollapseId BadDeviceToken BadExpirationDate BadMessageId BadPriority BadTopic DeviceTokenNotForTopic DuplicateHeaders IdleTimeout InvalidPushType MissingDeviceToken MissingTopic PayloadEmpty TopicDisallowed BadCertificate BadCertificateEnvironment BadEnvironmentKeyIdInToken ExpiredProviderToken Forbidden InvalidProviderToken MissingProviderToken UnrelatedKeyIdInToken BadPath MethodNotAllowed ExpiredToken Unregistered PayloadTooLarge TooManyProviderTokenUpdates TooManyRequests InternalServerError ServiceUnavailable Shutdown"
+    "BadCollapseId BadDeviceToken BadExpirationDate BadMessageId BadPriority BadTopic DeviceTokenNotForTopic DuplicateHeaders IdleTimeout InvalidPushType MissingDeviceToken MissingTopic PayloadEmpty TopicDisallowed BadTtl BadUrgency BadWebPushRequest BadWebPushTopic BadCertificate BadCertificateEnvironment BadEnvironmentKeyIdInToken ExpiredProviderToken Forbidden InvalidProviderToken MissingProviderToken UnrelatedKeyIdInToken BadJwtToken BadVapidPublicKey VapidPkHashMismatch BadPath MethodNotAllowed ExpiredToken Unregistered PayloadTooLarge TooManyProviderTokenUpdates TooManyRequests InternalServerError ServiceUnavailable Shutdown"
   }
 
   var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }

@@ -11,7 +11,11 @@ final class SigningKey {
   static let teamID: StaticString = "TEAM123456"
   static let name: StaticString = "/AuthKey_SANDBOXKEY.p8"
 
-  private let point = FixedBuffer<UInt8>(capacity: Int(CMBED_POINT))
+  /// The public key.
+  var point: Span<UInt8> {
+    @_lifetime(immortal) get { pointBytes.unsafeSpan(0..<pointBytes.capacity) }
+  }
+  private let pointBytes = FixedBuffer<UInt8>(capacity: Int(CMBED_POINT))
 
   init(in home: Home) throws(SandboxFailure) {
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
@@ -22,20 +26,8 @@ final class SigningKey {
       try home.replace(Self.name, byPEM: pem, mode: 0o600)
     }
     let result = home.withPath(Self.name) { path in
-      cmbed_signing_key_public(path, point.room().baseAddress, words.room().baseAddress)
+      cmbed_signing_key_public(path, pointBytes.room().baseAddress, words.room().baseAddress)
     }
     guard result == CMBED_OK else { throw SandboxFailure.refuse(words) }
-  }
-
-  /// Whether the signature of these bytes was made with this key.
-  func hasSigned(_ bytes: Span<UInt8>, _ signature: Span<UInt8>) -> Bool {
-    guard signature.count == Int(CMBED_SIGNATURE) else { return false }
-    return bytes.withUnsafeBytes { bytes in
-      signature.withUnsafeBytes { signature in
-        cmbed_signature_is_good(
-          signature.baseAddress?.assumingMemoryBound(to: UInt8.self), point.room().baseAddress,
-          bytes.baseAddress, bytes.count) != 0
-      }
-    }
   }
 }

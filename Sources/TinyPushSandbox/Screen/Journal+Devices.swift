@@ -28,12 +28,16 @@ extension Journal {
   }
 
   /// Logs a notification that a device shows.
+  ///
+  /// - Parameter collapseID: what names the notification on the device; empty: nothing.
   func delivered(
     _ arrival: Arrival, _ presentation: borrowing Presentation, _ payload: Span<UInt8>,
-    _ app: Installation, _ device: Device
+    _ app: Installation, _ device: Device, replacing collapseID: Span<UInt8>
   ) {
     tally.delivered += 1
-    show(presentation, of: app.screen, on: device, arrival, payload, token: app.token.bytes)
+    show(
+      presentation, of: app.screen, on: device, arrival, payload, token: app.token.bytes,
+      replacing: collapseID)
   }
 
   func stored(_ notification: StoredNotification, _ app: Installation, _ device: Device) {
@@ -48,7 +52,12 @@ extension Journal {
       write(app, device)
       out.append(" is offline: kept for ")
       out.append(seconds: max(0, notification.expiresAt - clock.unixSeconds))
-      out.append(", or until a newer notification comes\n")
+      if app.browser == nil {
+        out.append(", or until a newer notification comes")
+      } else if !notification.arrival.collapseID.isEmpty {
+        out.append(", or until a newer message of its topic comes")
+      }
+      out.append("\n")
     }
   }
 
@@ -122,13 +131,15 @@ extension Journal {
       }
     }
 
-    var words: StaticString {
+    func words(isBrowser: Bool) -> StaticString {
       switch self {
-      case .added: " has installed the app, which registers"
+      case .added:
+        isBrowser ? " has subscribed to messages" : " has installed the app, which registers"
       case .offline: " is offline"
       case .online: " is online"
-      case .uninstalled: " has deleted the app"
-      case .registered: " has the app, which registers again"
+      case .uninstalled: isBrowser ? " has ended the subscription" : " has deleted the app"
+      case .registered:
+        isBrowser ? " has subscribed again" : " has the app, which registers again"
       }
     }
   }
@@ -145,7 +156,7 @@ extension Journal {
     } else {
       beginLine()
       write(device)
-      out.append(change.words)
+      out.append(change.words(isBrowser: app?.browser != nil))
       if let app, !app.topic.equals(Credentials.topic) {
         out.append(" (", bytes: app.topic, ")")
       }
@@ -180,7 +191,10 @@ extension Journal {
     }
     out.member("stream", number: arrival.identifier)
     out.member("id", string: push.id)
-    out.member("pushType", word: push.type.name)
+    switch push.kind {
+    case .app(let type): out.member("pushType", word: type.name)
+    case .browser(let urgency): out.member("urgency", word: urgency.name)
+    }
     if push.collapseID.isEmpty {
       out.member(null: "collapseId")
     } else {

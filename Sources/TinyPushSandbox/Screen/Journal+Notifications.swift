@@ -24,19 +24,22 @@ extension Journal {
       out.endLine()
     } else if case .anybody = destination {
       let arrival = Arrival(frame, connection: number, nowMs: clock.unixMs)
-      show(app.receive(summary, payload), of: app, on: nil, arrival, payload, token: token)
+      show(
+        app.receive(summary, payload), of: app, on: nil, arrival, payload, token: token,
+        replacing: arrival.collapseID)
     }
   }
 
   /// Shows what a device does with a notification.
   ///
-  /// - Parameter device: the device; nil: a nameless device.
+  /// - Parameters:
+  ///   - device: the device; nil: a nameless device.
+  ///   - collapseID: what names the notification on the device; empty: nothing.
   func show(
     _ presentation: borrowing Presentation, of app: App, on device: Device?, _ arrival: Arrival,
-    _ payload: Span<UInt8>, token: Span<UInt8>
+    _ payload: Span<UInt8>, token: Span<UInt8>, replacing collapseID: Span<UInt8>
   ) {
-    let replacing = lockScreens.show(
-      payload, on: token, collapseID: arrival.collapseID)
+    let replacing = lockScreens.show(payload, on: token, collapseID: collapseID)
     if case .nothing = replacing {} else { tally.replaced += 1 }
     guard begins() else { return }
     if isJSON {

@@ -11,10 +11,13 @@ struct Particulars {
   func write(token: Span<UInt8>, now: Int64, to text: inout Text) {
     text.append(shortToken: token)
     if let push = arrival.push {
-      text.append(", ", push.type.name)
+      text.append(", ", push.kind.name)
+      if push.type == nil { text.append(" urgency") }
     }
-    text.append(", priority ", arrival.priority)
-    if arrival.priority == 1 { text.append(" (does not wake the device)") }
+    if arrival.push == nil || arrival.push?.type != nil {
+      text.append(", priority ", arrival.priority)
+      if arrival.priority == 1 { text.append(" (does not wake the device)") }
+    }
     text.append(", ")
     writeExpiration(now: now, to: &text)
     text.append(", connection ", arrival.connection)

@@ -18,6 +18,8 @@ struct Tally {
   /// Stored notifications that a newer one replaced, or that expired.
   var dropped: Int64 = 0
   var undeliverable: Int64 = 0
+  /// Messages that the service accepted and no browser can show.
+  var mistakes: Int64 = 0
 
   /// Appends the numbers in words: `3 connections, 12 notifications accepted, …`.
   func write(in text: inout Text) {
@@ -33,6 +35,7 @@ struct Tally {
     write(stored, " stored", in: &text)
     write(dropped, " dropped", in: &text)
     write(undeliverable, " not deliverable", in: &text)
+    write(mistakes, " not shown, by mistake", in: &text)
     if faults > 0 {
       text.append(", ", faults)
       text.append(faults == 1 ? " fault played" : " faults played")
@@ -67,6 +70,7 @@ struct Tally {
     text.member("stored", number: stored)
     text.member("dropped", number: dropped)
     text.member("undeliverable", number: undeliverable)
+    text.member("mistakes", number: mistakes)
     text.member("faults", number: faults)
     text.member("feedback", number: feedbackTuples)
   }

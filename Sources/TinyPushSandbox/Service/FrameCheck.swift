@@ -127,6 +127,8 @@ enum RefusalCause {
   case tokenInvalid(TokenProblem)
   case noPayload
   case payloadSize(bytes: Int, limit: Int)
+  /// The size of the body of a message for a browser.
+  case bodySize(bytes: Int, limit: Int)
   case payload(PayloadProblem)
   case priority(UInt8)
   case silentAtOnce
@@ -158,6 +160,9 @@ enum RefusalCause {
     case .payloadSize(let bytes, let limit):
       text.append("the payload has ", bytes)
       text.append(" bytes, but may have 1 to ", limit)
+    case .bodySize(let bytes, let limit):
+      text.append("the body has ", bytes)
+      text.append(" bytes, but may have at most ", limit)
     case .payload(let problem): problem.describe(in: &text)
     case .priority(let priority):
       text.append("priority ", priority, " is neither 10 nor 5")

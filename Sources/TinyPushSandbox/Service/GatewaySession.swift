@@ -14,6 +14,7 @@ final class GatewaySession {
   private let number: Int64
   private let frameCheck: FrameCheck
   private let requestCheck: RequestCheck
+  private let messageCheck: MessageCheck
   private let faults: Faults
   private let post: StoreAndForward
   private let journal: Journal
@@ -33,12 +34,13 @@ final class GatewaySession {
   private var discardedBytes: Int64 = 0
 
   init(
-    number: Int64, frameCheck: FrameCheck, requestCheck: RequestCheck, faults: Faults,
-    post: StoreAndForward, journal: Journal
+    number: Int64, frameCheck: FrameCheck, requestCheck: RequestCheck,
+    messageCheck: MessageCheck, faults: Faults, post: StoreAndForward, journal: Journal
   ) {
     self.number = number
     self.frameCheck = frameCheck
     self.requestCheck = requestCheck
+    self.messageCheck = messageCheck
     self.faults = faults
     self.post = post
     self.journal = journal
@@ -47,8 +49,8 @@ final class GatewaySession {
   /// Returns the session for a client that has asked for HTTP/2; nil: out of memory.
   func overHTTP2(_ client: ClientIdentity) -> HTTP2Session? {
     HTTP2Session(
-      number: number, client: client, requestCheck: requestCheck, faults: faults, post: post,
-      journal: journal)
+      number: number, client: client, requestCheck: requestCheck, messageCheck: messageCheck,
+      faults: faults, post: post, journal: journal)
   }
 
   /// Reads and checks frames, or continues to send the final bytes.

@@ -52,7 +52,7 @@ MAKEFLAGS += --no-builtin-rules
 .PHONY: help
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
-	  printf '  make %-9s %s\n' "$$name" "$$text"; done
+	  printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 .PHONY: deps
 deps: ## install the missing Debian packages for a build, or for another target (FOR=test)

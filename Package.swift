@@ -53,11 +53,13 @@ let package = Package(
     .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(name: "TinyPushBinary", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
-      name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"],
+      name: "TinyPushHTTP2", dependencies: ["TinyPush", "TinyPushWebPush", "CHTTP2"],
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushAgent",
-      dependencies: ["TinyPush", "TinyPushBinary", "TinyPushHTTP2", "CMbed", "CLinux"],
+      dependencies: [
+        "TinyPush", "TinyPushBinary", "TinyPushHTTP2", "TinyPushWebPush", "CMbed", "CLinux",
+      ],
       swiftSettings: lifetimes),
     .target(name: "TinyPushRules", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
@@ -66,6 +68,7 @@ let package = Package(
     .target(
       name: "TinyPushWebhooks", dependencies: ["TinyPush"],
       swiftSettings: lifetimes),
+    .target(name: "TinyPushWebPush", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(name: "TinyPushMail", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
@@ -117,8 +120,7 @@ let package = Package(
       name: "Fuzz",
       dependencies: [
         "TinyPush", "TinyPushBinary", "TinyPushMail", "TinyPushWebhooks", "TinyPushMQTT",
-        "TinyPushRules",
-        "TinyPushSandbox",
+        "TinyPushRules", "TinyPushSandbox", "TinyPushWebPush",
       ],
       path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
@@ -150,6 +152,9 @@ let package = Package(
       swiftSettings: testing),
     .testTarget(
       name: "TinyPushMailTests", dependencies: ["TinyPush", "TinyPushMail", "TinyPushAgent"],
+      swiftSettings: testing),
+    .testTarget(
+      name: "TinyPushWebPushTests", dependencies: ["TinyPush", "TinyPushWebPush"],
       swiftSettings: testing),
     .testTarget(name: "CommandTests", swiftSettings: testing),
   ],

@@ -182,3 +182,54 @@ int clinux_accept(int listener, uint16_t *peer_port) {
   *peer_port = (uint16_t)port_of(&address);
   return descriptor;
 }
+
+/* Source: IANA IPv4 Special-Purpose Address Registry. */
+static int is_public_v4(uint32_t address) {
+  static const struct {
+    uint32_t prefix;
+    int bits;
+  } special[] = {
+      {0x00000000, 8},  /* this network */
+      {0x0A000000, 8},  /* private */
+      {0x64400000, 10}, /* shared by a provider's customers */
+      {0x7F000000, 8},  /* loopback */
+      {0xA9FE0000, 16}, /* link-local */
+      {0xAC100000, 12}, /* private */
+      {0xC0000000, 24}, /* protocol assignments */
+      {0xC0000200, 24}, /* documentation */
+      {0xC0586300, 24}, /* 6to4 relays */
+      {0xC0A80000, 16}, /* private */
+      {0xC6120000, 15}, /* benchmarks */
+      {0xC6336400, 24}, /* documentation */
+      {0xCB007100, 24}, /* documentation */
+      {0xE0000000, 3},  /* multicast and reserved */
+  };
+  for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+    if ((address ^ special[i].prefix) >> (32 - special[i].bits) == 0) return 0;
+  return 1;
+}
+
+static uint32_t big_endian(const uint8_t *bytes) {
+  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Source: IANA IPv6 Special-Purpose Address Registry. Addresses that hold one of IPv4 are judged by
+   that. */
+static int is_public_v6(const uint8_t *bytes) {
+  static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+  static const uint8_t translated[12] = {0x00, 0x64, 0xFF, 0x9B};
+  if (memcmp(bytes, mapped, 12) == 0 || memcmp(bytes, translated, 12) == 0)
+    return is_public_v4(big_endian(bytes + 12));
+  if (bytes[0] >> 5 != 1) return 0;
+  uint32_t first = big_endian(bytes);
+  if (first >> 16 == 0x2002) return is_public_v4(big_endian(bytes + 2));
+  return first != 0x20010DB8 && first >> 9 != 0x20010000 >> 9;
+}
+
+int clinux_is_public(const struct sockaddr *address) {
+  switch (address->sa_family) {
+  case AF_INET: return is_public_v4(ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr));
+  case AF_INET6: return is_public_v6(((const struct sockaddr_in6 *)address)->sin6_addr.s6_addr);
+  default: return 0;
+  }
+}

@@ -24,7 +24,9 @@ extension BinaryLink {
 
   /// Puts a notification into the batch, or refuses it for its size.
   @_optimize(speed)
-  public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+  public mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
     let entry = Window.Entry(message: message.number, wasSent: message.wasSent)
     if message.rendition.bytes >= oversized.limit { return oversized.queue.append(entry) }
     if batch.isEmpty { batch.since = time.now }

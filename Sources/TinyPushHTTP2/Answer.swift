@@ -101,6 +101,24 @@ struct Answer {
     default: return .rejected(rejection)
     }
   }
+
+  /// The answer's meaning if it comes from a push service of browsers.
+  ///
+  /// A subscription was made for one key. So a refusal of the key concerns that subscription, if the
+  /// service accepts messages to others.
+  var meaningOfBrowsers: Meaning {
+    let rejection = Rejection(reason, code: status)
+    switch status {
+    case 200...202: return .accepted
+    case 404, 410: return .rejected(Rejection(.unregistered, code: status))
+    case 413: return .rejected(Rejection(.payloadTooLarge, code: status))
+    case 406, 429: return .tooManyRequests
+    case 400, 401, 403: return .configuration(rejection)
+    case 402, 405, 407...499: return .rejected(rejection)
+    // Redirections are not followed, since the browser chose the host.
+    default: return .trouble(rejection)
+    }
+  }
 }
 
 extension Rejection.Reason {

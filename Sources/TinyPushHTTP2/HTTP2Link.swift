@@ -61,7 +61,7 @@ public struct HTTP2Link: ~Copyable, Link {
   var accepted: UInt64 = 0
   var newest = Newest()
   var hold = Hold()
-  var authorization = Authorization()
+  var authorization: Authorization
   private let pinned = Pinned()
 
   /// A connection that lasted this long does not count as failed, even if nothing was sent on it.
@@ -77,11 +77,13 @@ public struct HTTP2Link: ~Copyable, Link {
     _ settings: Courier.Settings, _ service: consuming Service, seed: UInt64, isUsed: Bool = true
   ) {
     self.settings = settings
+    authorization = Authorization(service.tokenLifetime)
+    let isOfBrowsers = service.isOfBrowsers
     self.service = service
     requests = Requests(capacity: isUsed ? settings.streams : 0)
     answers = FixedBuffer(capacity: isUsed ? settings.streams : 0)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax + 8192 : 0)
-    scratch = HeaderText(isUsed: isUsed)
+    scratch = HeaderText(isUsed: isUsed, isOfBrowsers: isOfBrowsers)
     backoff = Backoff(seed: seed)
     rate = ConnectionRate(seed: seed)
     pace = Pace(seed: seed &* 3)
@@ -143,6 +145,7 @@ public struct HTTP2Link: ~Copyable, Link {
     if state == .up {
       earliest.include(settingsDue, after: now)
       earliest.include(pingDue, after: now)
+      earliest.include(idleDue, after: now)
       earliest.include(liveness.pongDue, after: now)
       earliest.include(liveness.probe?.due, after: now)
       earliest.include(pace.pausedUntil, after: now)
@@ -224,7 +227,7 @@ public struct HTTP2Link: ~Copyable, Link {
 
   /// Sets the provider token and its time of issue in UNIX seconds.
   ///
-  /// Requests with a new token go on a new connection.
+  /// Requests to Apple's service with a new token go on a new connection.
   ///
   /// - Parameter isStored: whether an earlier run made the token. Then another one may be made if
   ///   the service calls this one invalid, since its file may be damaged.
@@ -232,7 +235,7 @@ public struct HTTP2Link: ~Copyable, Link {
     _ token: Span<UInt8>, issuedAt: Int64, isStored: Bool = false
   ) {
     let isNew = authorization.set(token, issuedAt: issuedAt, isStored: isStored)
-    if isNew, state == .up { leave(dialAt: time.now) }
+    if isNew, state == .up, !service.isOfBrowsers { leave(dialAt: time.now) }
   }
 
   /// Notes that no provider token could be made, and when to ask for one again.
@@ -252,6 +255,11 @@ public struct HTTP2Link: ~Copyable, Link {
   public var isTokenInvalid: Bool { authorization.isInvalid }
 
   // MARK: - State
+
+  /// The host of the service, with its port if that is not 443; valid as long as the link.
+  public var authority: Span<UInt8> {
+    @_lifetime(immortal) get { service.authority.unsafeBytes }
+  }
 
   /// Whether requests wait for answers, or bytes wait to be written.
   public var isBusy: Bool { requests.openCount > 0 || !batch.isEmpty }

@@ -74,12 +74,16 @@ extension HTTP2Link {
     }
     liveness.timeouts = 0
     let said = Answer(answer)
-    if said.isUnknown { reports.add(.unknownAnswer(status: said.status, said.unknown)) }
+    if said.isUnknown, !service.isOfBrowsers {
+      reports.add(.unknownAnswer(status: said.status, said.unknown))
+    }
     var wait: Duration?
     if answer.pointee.retry_after > 0 {
       wait = min(.seconds(UInt64(answer.pointee.retry_after)), Pace.longestWait)
     }
-    switch said.meaning(namesTopic: request.namesTopic) {
+    let meaning =
+      service.isOfBrowsers ? said.meaningOfBrowsers : said.meaning(namesTopic: request.namesTopic)
+    switch meaning {
     case .accepted:
       recordProgress()
       pace.accepted()
@@ -94,12 +98,12 @@ extension HTTP2Link {
     case .rejected(let rejection):
       recordProgress()
       if request.connection == .current { hold = Hold() }
-      if service.usesProviderToken { pace.sendOneAtATime() }
+      if service.endsAfterRefusals { pace.sendOneAtATime() }
       pace.answered()
       requests.decide(place, .rejected(rejection))
     case .tooManyRequests:
       recordProgress()
-      if service.usesProviderToken { pace.sendOneAtATime() }
+      if service.endsAfterRefusals { pace.sendOneAtATime() }
       pace.answered()
       let least = waits.fail(request.device).wait
       giveBack(place, .tooManyRequests, notBefore: time.now + max(least, wait ?? least))
@@ -286,9 +290,17 @@ extension HTTP2Link {
 
   /// When a quiet connection gets a ping: sooner while answers are awaited.
   var pingDue: Instant? {
-    guard state == .up, batch.isEmpty, liveness.pongDue == nil else { return nil }
+    guard state == .up, batch.isEmpty, liveness.pongDue == nil, idleDue == nil else { return nil }
     return liveness.quietSince
       + (requests.currentCount > 0 ? Liveness.answerlessPatience : settings.ping)
+  }
+
+  /// When a connection is closed that nobody needs: devices keep theirs.
+  var idleDue: Instant? {
+    guard service.isOfBrowsers, state == .up, batch.isEmpty, requests.openCount == 0 else {
+      return nil
+    }
+    return liveness.quietSince + Liveness.idleMax
   }
 
   private func isDue(_ instant: Instant?) -> Bool { instant.map { $0 <= time.now } ?? false }
@@ -312,6 +324,10 @@ extension HTTP2Link {
       // A forgotten connection is no failure of the service: the requests go on a new one at once.
       if hasLasted { hasProgressed = true }
       return lose(isForgotten: true)
+    }
+    if isDue(idleDue) {
+      state = .closing(dialAt: time.now)
+      return nil
     }
     if isDue(pingDue) {
       liveness.pongs = session?.pongs ?? 0

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushWebPush
 
 extension HTTP2Link {
   /// The service's address, and how the client identifies itself.
@@ -11,12 +12,15 @@ extension HTTP2Link {
     let usesProviderToken: Bool
     /// Encrypts the payloads that must be encrypted; nil: none must.
     let seal: Bark.Seal?
+    /// Encrypts the messages to browsers; nil: the service is that of devices.
+    let messageSeal: MessageSeal?
 
     /// Copies the authority and the topic.
     public init(
       authority: Span<UInt8>, topic: Span<UInt8>, usesProviderToken: Bool, seal: Bark.Seal? = nil
     ) {
       self.seal = seal
+      messageSeal = nil
       var text = Text(capacity: max(authority.count, 1))
       text.append(bytes: authority)
       self.authority = consume text
@@ -25,12 +29,32 @@ extension HTTP2Link {
       self.topic = consume other
       self.usesProviderToken = usesProviderToken
     }
+
+    /// Makes a push service of browsers.
+    public init(ofBrowsers authority: Span<UInt8>, _ messageSeal: MessageSeal) {
+      seal = nil
+      self.messageSeal = messageSeal
+      var text = Text(capacity: max(authority.count, 1))
+      text.append(bytes: authority)
+      self.authority = consume text
+      topic = Text(capacity: 1)
+      usesProviderToken = true
+    }
+
+    /// Whether the service is that of browsers.
+    var isOfBrowsers: Bool { messageSeal != nil }
+    /// Whether the service ends connections after refusals, as that of devices does.
+    var endsAfterRefusals: Bool { usesProviderToken && !isOfBrowsers }
+    /// How long a provider token is used.
+    var tokenLifetime: ProviderTokenRule.Lifetime { isOfBrowsers ? .vapid : .apple }
   }
 
   /// The provider token and its header's text.
   struct Authorization: ~Copyable {
     private static let scheme: StaticString = "bearer "
+    private static let schemeOfBrowsers: StaticString = "vapid "
 
+    private let lifetime: ProviderTokenRule.Lifetime
     private(set) var text = Text(capacity: 1024)
     private var issuedAt: Int64?
     private var isRefused = false
@@ -41,7 +65,7 @@ extension HTTP2Link {
     /// When the link may ask for the next token, if there was none.
     var askAgainAt: Instant?
 
-    init() {}
+    init(_ lifetime: ProviderTokenRule.Lifetime) { self.lifetime = lifetime }
 
     /// Sets the token.
     ///
@@ -49,7 +73,7 @@ extension HTTP2Link {
     mutating func set(_ token: Span<UInt8>, issuedAt: Int64, isStored: Bool) -> Bool {
       let isNew = issuedAt != self.issuedAt
       text.clear()
-      text.append(Self.scheme)
+      text.append(lifetime == .vapid ? Self.schemeOfBrowsers : Self.scheme)
       text.append(bytes: token)
       self.issuedAt = issuedAt
       self.isStored = isStored
@@ -61,7 +85,9 @@ extension HTTP2Link {
 
     /// Whether requests may carry the token; a clock that is no longer set does not matter.
     func isGood(_ wallSeconds: Int64?) -> Bool {
-      switch ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: isRefused) {
+      switch ProviderTokenRule(
+        now: wallSeconds, issuedAt: issuedAt, isRefused: isRefused, lifetime)
+      {
       case .use: true
       case .clockNotSet: issuedAt != nil && !isRefused
       case .make, .wait: false
@@ -73,7 +99,8 @@ extension HTTP2Link {
     /// Returns whether another one may be made now.
     mutating func refuse(_ wallSeconds: Int64?) -> Bool {
       isRefused = true
-      return ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: true) == .make
+      return ProviderTokenRule(
+        now: wallSeconds, issuedAt: issuedAt, isRefused: true, lifetime) == .make
     }
 
     /// Marks the token as invalid.
@@ -134,6 +161,8 @@ extension HTTP2Link {
       var isExtended = false
     }
 
+    /// After this silence a connection to the service of browsers is closed.
+    static let idleMax = Duration.seconds(600)
     static let settingsPatience = Duration.seconds(10)
     static let pongPatience = Duration.seconds(10)
     /// After this silence, while answers are awaited, a ping is sent.

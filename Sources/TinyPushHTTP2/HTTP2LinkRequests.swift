@@ -33,14 +33,17 @@ extension HTTP2Link {
     }
     // A payload larger than the window of an idle connection is sent in pieces, by itself. An encrypted
     // payload may be as large as any.
-    let bytes = service.seal == nil ? payloadBytes : max(payloadBytes, Rules.payloadBytes)
+    let isSealed = service.seal != nil || service.isOfBrowsers
+    let bytes = isSealed ? max(payloadBytes, Rules.payloadBytes) : payloadBytes
     let fits = bytes <= window || requests.currentCount == 0 && window >= 0
     return fits ? nil : .windowFull
   }
 
   /// Takes a notification and frames its request; ``obstacle(payloadBytes:)`` must be nil.
   @_optimize(speed)
-  public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+  public mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
       message.number, wasSent: message.wasSent,
@@ -48,8 +51,12 @@ extension HTTP2Link {
       namesTopic: !message.topic.isEmpty)
     if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     if waits.endsConnections(message.fingerprint.low), isTooEarly(place) { return }
-    scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
+    if service.isOfBrowsers {
+      guard let framed = request(place, message, in: text, to: subscription) else { return }
+      return finish(framed, place, message)
+    }
+    scratch.write(message, in: text, service, authorization.text, settings)
     if message.payload.isSealed {
       guard let seal = service.seal,
         let bytes = message.payload.writeSealed(
@@ -62,6 +69,13 @@ extension HTTP2Link {
       let bytes = message.payload.write(message.rendition, in: text, to: scratch.payload)
       requested = request(place, scratch.payload.span(0..<bytes))
     }
+    finish(requested, place, message)
+  }
+
+  /// Handles the result of framing a request.
+  private mutating func finish(
+    _ requested: Session.Requested, _ place: UInt16, _ message: borrowing Message
+  ) {
     switch requested {
     case .bytes(let count):
       batch.bytes += count
@@ -112,14 +126,14 @@ extension HTTP2Link {
   }
 
   /// How long a notification waits that could not be encrypted.
-  private static let sealPatience = Duration.seconds(10)
+  static let sealPatience = Duration.seconds(10)
 
   /// How long an older notification waits for the outcome of a newer one.
   ///
   /// And how long one that ends connections lets others go before it.
   private static let followerPatience = Duration.seconds(1)
 
-  private func request(_ place: UInt16, _ payload: Span<UInt8>) -> Session.Requested {
+  func request(_ place: UInt16, _ payload: Span<UInt8>) -> Session.Requested {
     session!.request(
       place, UnsafeBufferPointer(start: scratch.headers.room().baseAddress, count: scratch.count),
       payload: payload,
@@ -128,10 +142,10 @@ extension HTTP2Link {
 
   // MARK: - Writing
 
-  /// The bytes to write, as one TLS record.
-  @_lifetime(borrow self)
+  /// The bytes to write, as one TLS record; valid until the batch changes.
+  @_lifetime(immortal)
   public func batchContents() -> Span<UInt8> {
-    batch.buffer.span(0..<min(batch.bytes, Courier.batchBytesMax))
+    batch.buffer.unsafeSpan(0..<min(batch.bytes, Courier.batchBytesMax))
   }
 
   /// Notes that the batch is written; `wireEnd` is the number of bytes written on this connection.

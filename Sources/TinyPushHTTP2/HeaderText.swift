@@ -9,15 +9,15 @@ struct HeaderText: ~Copyable {
   private static let decimalDigitsMax = 10
 
   let headers = FixedBuffer<chttp2_header>(capacity: headersMax)
-  private(set) var count = 0
+  var count = 0
   /// The payload, if it differs from the text of its file.
   let payload: FixedBuffer<UInt8>
-  private let text: FixedBuffer<UInt8>
-  private var textEnd = 0
+  let text: FixedBuffer<UInt8>
+  var textEnd = 0
 
   /// - Parameter isUsed: whether the link is the configured one; if not, there is no room.
-  init(isUsed: Bool) {
-    payload = FixedBuffer(capacity: isUsed ? 8192 : 0)
+  init(isUsed: Bool, isOfBrowsers: Bool = false) {
+    payload = FixedBuffer(capacity: isUsed ? isOfBrowsers ? BrowserRoom.end : 8192 : 0)
     text = FixedBuffer(capacity: isUsed ? Self.bytesMax : 0)
   }
 
@@ -77,17 +77,17 @@ struct HeaderText: ~Copyable {
 
   // MARK: - Values
 
-  private mutating func literal(_ name: StaticString, _ value: StaticString) {
+  mutating func literal(_ name: StaticString, _ value: StaticString) {
     add(name, UnsafePointer(value.utf8Start), value.utf8CodeUnitCount, isIndexed: true)
   }
 
-  private mutating func put(_ name: StaticString, _ value: Span<UInt8>, isIndexed: Bool) {
+  mutating func put(_ name: StaticString, _ value: Span<UInt8>, isIndexed: Bool) {
     let start = textEnd
     append(value)
     end(name, from: start, isIndexed: isIndexed)
   }
 
-  private mutating func put(_ name: StaticString, _ number: UInt32) {
+  mutating func put(_ name: StaticString, _ number: UInt32) {
     textEnd += Self.decimalDigitsMax
     var start = textEnd
     var rest = number
@@ -100,7 +100,7 @@ struct HeaderText: ~Copyable {
   }
 
   /// Adds a header whose value has been appended from `start` on.
-  private mutating func end(_ name: StaticString, from start: Int, isIndexed: Bool = false) {
+  mutating func end(_ name: StaticString, from start: Int, isIndexed: Bool = false) {
     add(
       name, UnsafePointer(text.room(from: start).baseAddress!), textEnd - start,
       isIndexed: isIndexed)
@@ -115,12 +115,12 @@ struct HeaderText: ~Copyable {
     self.count += 1
   }
 
-  private mutating func append(_ byte: UInt8) {
+  mutating func append(_ byte: UInt8) {
     text[textEnd] = byte
     textEnd += 1
   }
 
-  private mutating func append(_ bytes: Span<UInt8>) {
+  mutating func append(_ bytes: Span<UInt8>) {
     text.store(bytes, at: textEnd)
     textEnd += bytes.count
   }
@@ -128,7 +128,7 @@ struct HeaderText: ~Copyable {
   private mutating func append(_ literal: StaticString) { append(literal.span) }
 
   /// Appends the decoded text of a JSON string.
-  private mutating func append(spelled string: Span<UInt8>) {
+  mutating func append(spelled string: Span<UInt8>) {
     var reader = JSONStringReader()
     while let byte = reader.next(in: string) { append(byte) }
   }
@@ -146,7 +146,7 @@ struct HeaderText: ~Copyable {
     }
   }
 
-  private mutating func append(hex number: UInt64) {
+  mutating func append(hex number: UInt64) {
     append(hex: UInt32(truncatingIfNeeded: number >> 32))
     append(hex: UInt32(truncatingIfNeeded: number))
   }

@@ -50,7 +50,8 @@ struct BridgeLoop: ~Copyable {
     self.path = path
     self.spool = CString(spool)
     connection = TLSConnection(
-      address: config.broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
+      address: config.broker.span, port: config.port, config.tls,
+      config.isEncrypted ? .configured : .plain)
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     let now = Clock.now()
@@ -354,7 +355,8 @@ struct BridgeLoop: ~Copyable {
     bridge.beginAnew(config.session, at: now)
     broker = CString(config.broker.span)
     connection = TLSConnection(
-      address: broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
+      address: broker.span, port: config.port, config.tls, config.isEncrypted ? .configured : .plain
+    )
     fleet = FleetState(config, page: page.span)
   }
 }

@@ -25,7 +25,8 @@ struct BrokerVisit: ~Copyable {
     settings.sessionSeconds = 0
     session = BrokerSession(settings)
     connection = TLSConnection(
-      address: config.broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
+      address: config.broker.span, port: config.port, config.tls,
+      config.isEncrypted ? .configured : .plain)
     // Two visits from two machines must not disconnect each other.
     var number: UInt32 = 0
     _ = getrandom(&number, 4, 0)

@@ -10,8 +10,12 @@
   private let property = Property.http
 #elseif FUZZ_MAIL
   private let property = Property.mail
+#elseif FUZZ_WEBPUSH
+  private let property = Property.webpush
 #elseif FUZZ_NUMBERS
   private let property = Property.numbers
+#elseif FUZZ_CONFIG
+  private let property = Property.config
 #else
   private let property = Property.notification
 #endif

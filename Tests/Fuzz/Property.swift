@@ -12,6 +12,8 @@ public enum Property: String, CaseIterable, Sendable {
   case http
   /// Mails, and the alerts that they make.
   case mail
+  /// The messages that browsers get for payloads.
+  case webpush
   /// Numbers in records, names and settings.
   case numbers
   /// The lines of a configuration file.
@@ -32,6 +34,7 @@ public enum Property: String, CaseIterable, Sendable {
     case .mqtt: mqttViolation(text, cut: cut) ?? rulesViolation(text)
     case .http: requestViolation(text, cut: cut)
     case .mail: mailViolation(text)
+    case .webpush: webMessageViolation(text, cut: cut)
     case .numbers: numbersViolation(text)
     case .config: configViolation(text)
     }

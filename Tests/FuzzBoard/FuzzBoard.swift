@@ -19,7 +19,7 @@ struct FuzzBoard {
       let property = property(CString.span(name)), let rounds = words[2].map({ atol($0) })
     else {
       leave(
-        "usage: fuzzboard notification|wire|suppression|mqtt|http|mail|numbers|config ROUNDS FILE...\n"
+        "usage: fuzzboard notification|wire|suppression|mqtt|http|mail|webpush|numbers|config ROUNDS FILE...\n"
       )
     }
     var random = Random()
@@ -39,6 +39,7 @@ struct FuzzBoard {
     if name.equals("mqtt") { return .mqtt }
     if name.equals("http") { return .http }
     if name.equals("mail") { return .mail }
+    if name.equals("webpush") { return .webpush }
     if name.equals("numbers") { return .numbers }
     if name.equals("config") { return .config }
     return nil

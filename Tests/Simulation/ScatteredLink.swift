@@ -66,7 +66,9 @@ struct ScatteredLink: Link {
     return open.count < limit ? nil : .windowFull
   }
 
-  mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+  mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
     let token = World.number(message.token)
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))

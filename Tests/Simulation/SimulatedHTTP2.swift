@@ -61,7 +61,9 @@ struct SimulatedHTTP2: ~Copyable, Link {
   var isOpen: Bool { link.isOpen }
   func obstacle(payloadBytes: Int) -> Obstacle? { link.obstacle(payloadBytes: payloadBytes) }
 
-  mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+  mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
     let token = World.number(message.token)
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
@@ -83,7 +85,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
     open.append(
       OpenMessage(
         message: message.number, number: number, key: key, order: order, isLate: isLate))
-    link.take(message, in: text)
+    link.take(message, in: text, to: subscription)
   }
 
   mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {

@@ -66,7 +66,7 @@ private struct Rig: ~Copyable {
           token: World.deviceToken(7), identity: World.deviceToken(7).identity,
           payload: notification.payload, rendition: rendition, expiration: 0, priority: 10,
           number: MessageNumber(next), wasSent: wasSent),
-        in: text.span)
+        in: text.span, to: Span())
       next += 1
     }
   }

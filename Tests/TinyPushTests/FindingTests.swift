@@ -138,6 +138,10 @@ private let ofNotifications: [Remarked] = [
     #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
     "token-not-hex: a device token is written in hex digits (0-9, a-f) or in base64"),
   Remarked(
+    with(##""token":"▸https://push.example/a#key""##),
+    "subscription: not a browser's subscription: copy all of the JSON that the page shows, with endpoint, p256dh and auth"
+  ),
+  Remarked(
     with(#"▸"tokens":["\#(token)"]"#), "token-and-tokens: give either token or tokens, not both"),
   Remarked(
     #"{"tokens":▸"\#(token)",\#(payload)}"#,
@@ -562,6 +566,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .tokenSize: 20
   case .tokenSizeOfBinary: 75
   case .tokenNotHex: 21
+  case .subscription: 82
   case .tokenTwice: 22
   case .tokensNotArray: 23
   case .tokensEmpty: 24
@@ -633,7 +638,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<82).filter { !numbers.contains($0) } == [])
+  #expect((0..<83).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
@@ -650,7 +655,8 @@ private func number(_ reason: Finding.Reason) -> Int {
     .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
-    .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .word, .language, .registered, .tooLong,
+    .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .subscription(.key), .word, .language,
+    .registered, .tooLong,
   ]
   let codes =
     (all + others).map { String(words($0).prefix { $0 != ":" }) }

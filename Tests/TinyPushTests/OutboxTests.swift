@@ -195,12 +195,12 @@ func `texts keep their bytes while others come and go`(seed: UInt64) {
   let next = outbox.add(message: text, in: .high)
   let again = outbox.add(message: text, in: .again)
   var order: [MessageNumber] = []
-  while let message = outbox.nextToSend {
+  while let message = outbox.nextToSend(in: .devices) {
     order.append(message)
     outbox.move(message, to: .link)
   }
   #expect(order == [again, high, next, low])
-  #expect(outbox.waiting == 0 && outbox.count == 4)
+  #expect(outbox.waiting(in: .devices) == 0 && outbox.count == 4)
 }
 
 @Test func `messages that come back from the last on keep their order`() {
@@ -222,7 +222,7 @@ func `texts keep their bytes while others come and go`(seed: UInt64) {
   }
   #expect(outbox.nextDueAt == at(100))
   outbox.releaseDelayed(at: at(99))
-  #expect(outbox.nextToSend == nil)
+  #expect(outbox.nextToSend(in: .devices) == nil)
   let other = outbox.add(message: text, in: .high)
   outbox.releaseDelayed(at: at(100))
   #expect(outbox.drain(.high) == [other, messages[1], messages[3]])
@@ -239,7 +239,7 @@ func `texts keep their bytes while others come and go`(seed: UInt64) {
   outbox[messages[0]].outcome = .rejected(Rejection(.invalidToken, code: 8))
   outbox[messages[1]].outcome = .superseded
   for message in messages { outbox.move(message, to: .decided) }
-  #expect(outbox.nextToSend == nil)
+  #expect(outbox.nextToSend(in: .devices) == nil)
   #expect(outbox.count(in: .decided) == 2)
   #expect(
     outbox[outbox.first(in: .decided)!].outcome == .rejected(Rejection(.invalidToken, code: 8)))
@@ -310,7 +310,7 @@ func `each line behaves like an array`(seed: UInt64) {
       #expect(outbox.count(in: kinds[index]) == model[index].count)
       #expect(outbox.first(in: kinds[index]) == model[index].first)
     }
-    #expect(outbox.nextToSend == (model[0] + model[1] + model[2]).first)
+    #expect(outbox.nextToSend(in: .devices) == (model[0] + model[1] + model[2]).first)
   }
   for index in 0..<5 { #expect(outbox.drain(kinds[index]) == model[index], "SEED=\(seed)") }
 }

@@ -167,6 +167,10 @@ int clinux_unacknowledged(int socket);
    (TCP_INFO). Returns 0, or -1 if the kernel does not tell. */
 int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknowledgement_ms);
 
+/* Returns whether an address is one of the public Internet: not of this machine, of a private
+   network, or reserved. */
+int clinux_is_public(const struct sockaddr *address);
+
 /* Sets an integer option of a socket. Returns 0 or -errno. */
 int clinux_set_option(int socket, int level, int option, int value);
 

@@ -56,8 +56,14 @@ public struct Courier: ~Copyable {
   var limits: Limits
   /// The notifications with an `again-after` that were sent lately.
   var recentlySent = RecentKeys()
-  /// What kept the courier from offering more notifications.
-  var obstacle: Obstacle?
+  /// The subscription of the recipient that was read last, as one word.
+  var address = Text(capacity: Subscription.wordBytesMax)
+  /// The services of browsers that have a lane.
+  var origins = Origins()
+  /// What kept the courier from offering more notifications, by lane.
+  var obstacles: InlineArray<9, Obstacle?> = .init(repeating: nil)
+  /// The lane whose link has the next turn.
+  private var turn = 0
   /// Whether the file in `new/` that is to be taken was renamed there.
   var isNewWhole = false
   /// Whether the next turn belongs to a file that was read in part.
@@ -94,7 +100,7 @@ public struct Courier: ~Copyable {
     arrivals.observe(time)
     waiting.start(at: time.now, rescan: settings.rescan)
     takeOutcomes(&link)
-    if let step = link.advance(to: time, isStopping: isStopping) { return step }
+    if let step = advance(&link) { return step }
     takeResults(&link)
     if let step = settlement(isPatient: true) { return step }
     if limits.areSet, let step = summaryStep() { return step }
@@ -103,11 +109,33 @@ public struct Courier: ~Copyable {
     if outbox.isEmpty { link.resetPoisonSearch() }
     if let step = renameStep(isEnding: isStopping && !link.isBusy) { return step }
     if isDone(link) { return .finish }
-    let step = link.nextStep(
-      Supply(
-        obstacle: obstacle, isAllSent: isAllSent, wantsConnection: wantsConnection,
-        isStopping: isStopping))
-    return step ?? .wait(until: deadline(link))
+    return linkStep(&link) ?? .wait(until: deadline(link))
+  }
+
+  /// Returns the first step that a link has before anything else.
+  private mutating func advance<L: Link & ~Copyable>(_ link: inout L) -> Step? {
+    for number in 0..<link.lanes {
+      let lane = Lane((turn + number) % link.lanes)
+      link.select(lane)
+      if let step = link.advance(to: time, isStopping: isStopping) { return step }
+    }
+    return nil
+  }
+
+  /// Returns the next step of a link; the link after that has the next turn.
+  private mutating func linkStep<L: Link & ~Copyable>(_ link: inout L) -> Step? {
+    for number in 0..<link.lanes {
+      let lane = Lane((turn + number) % link.lanes)
+      link.select(lane)
+      let supply = Supply(
+        obstacle: obstacles[lane.index], isAllSent: isAllSent(in: lane),
+        wantsConnection: wantsConnection(in: lane), isStopping: isStopping)
+      if let step = link.nextStep(supply) {
+        turn = lane.index + 1
+        return step
+      }
+    }
+    return nil
   }
 
   /// The name of the file of the present step, followed by a NUL.
@@ -155,9 +183,9 @@ public struct Courier: ~Copyable {
   @_optimize(speed)
   mutating func decide(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
     let file = outbox[text: outbox[message].text].file
-    if case .rejected = outcome {
-    } else if !reportsSettlements(of: file) {
-      return settle(message)
+    switch outcome {
+    case .rejected, .postponed: break
+    default: guard reportsSettlements(of: file) else { return settle(message) }
     }
     outbox[message].outcome = outcome
     outbox.move(message, to: .decided)
@@ -176,7 +204,7 @@ public struct Courier: ~Copyable {
   ///
   /// A patient call leaves out the sync if only a few files wait for it.
   @inline(never)
-  private mutating func settlement(isPatient: Bool) -> Step? {
+  mutating func settlement(isPatient: Bool) -> Step? {
     if recorder.pending != nil { return recordStep() }
     while let message = outbox.first(in: .decided) {
       recordDecided(message)
@@ -195,11 +223,19 @@ public struct Courier: ~Copyable {
 
   // MARK: - Completion
 
-  /// Whether everything in the spool was offered to the link.
-  var isAllSent: Bool {
+  /// Whether everything in the spool was read, and nothing waits for its time.
+  private var isAllRead: Bool {
     reader.file == nil && files.unreadCount == 0 && nextWaitAt == nil
-      && outbox.nextToSend == nil && outbox.count(in: .delayed) == 0
+      && outbox.count(in: .delayed) == 0
       && (isStopping || waiting.isExhausted && !later.isDue(time.wallSeconds))
+  }
+
+  private func isAllSent(in lane: Lane) -> Bool { outbox.waiting(in: lane) == 0 && isAllRead }
+
+  /// Whether everything in the spool was offered to the links.
+  var isAllSent: Bool {
+    for number in 0..<Lane.count where outbox.waiting(in: Lane(number)) > 0 { return false }
+    return isAllRead
   }
 
   private func isDone<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
@@ -209,8 +245,11 @@ public struct Courier: ~Copyable {
     return isStopping || settings.isOnce && isAllSent && outbox.count == 0
   }
 
-  private var wantsConnection: Bool {
+  /// Whether a connection is wanted for a lane.
+  package func wantsConnection(in lane: Lane) -> Bool {
     if isStopping { return false }
+    guard lane == .devices else { return outbox.count(of: lane) > 0 }
+    guard settings.hasDevices else { return false }
     return !settings.isOnce || outbox.count > 0 || reader.file != nil || files.unreadCount > 0
   }
 

@@ -22,6 +22,43 @@ extension Courier {
     endRecipients()
   }
 
+  /// Puts a message that was never sent into `later/`, since its service takes nothing now.
+  ///
+  /// The wait grows with the age of the notification, so that few files are written.
+  @inline(never)
+  mutating func postpone(_ message: MessageNumber) {
+    let file = outbox[text: outbox[message].text].file
+    guard let notification = notification(outbox[message].text) else {
+      return recorder.settle(.dropped, message, in: outbox, files)
+    }
+    let age = (Int64(time.now.milliseconds) - files[file].cameAt) / 1000
+    let wait = min(max(age / 2, Self.postponedMin), Self.postponedMax)
+    recorder.begin(file, files)
+    // While the clock is not set, nothing is due.
+    postpone(
+      message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait),
+      lifeStart(of: notification, in: file))
+  }
+
+  /// The shortest and the longest wait for another service to have room, in seconds.
+  private static let postponedMin: Int64 = 60
+  private static let postponedMax: Int64 = 3600
+
+  /// Prepares the record that puts a message into `later/`, until a time in UNIX seconds.
+  mutating func postpone(
+    _ message: MessageNumber, _ notification: Notification, until due: UInt32, _ born: Int64?
+  ) {
+    let entry = outbox[message]
+    let text = outbox[text: entry.text]
+    var identity = Hash()
+    identity.add(text.identity)
+    identity.add(entry.token.identity.bytes)
+    later.setFileName(
+      due: due, key: notification.collapseKey, of: text.file, files, identity: identity.value)
+    recorder.postpone(
+      notification, message, expiration: fixedExpiration(notification, born), in: outbox)
+  }
+
   // MARK: - Cancelling
 
   /// Returns the step that removes the files of `later/` that the last notification replaces.

@@ -47,17 +47,10 @@ extension Courier {
     }
     // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
-      let text = outbox[text: entry.text]
       let wait = time.now.until(refusal.roomAt).milliseconds
       replaceRest(of: entry.text)
-      var identity = Hash()
-      identity.add(text.identity)
-      identity.add(entry.token.identity.bytes)
-      later.setFileName(
-        due: UInt32(clamping: wall + Int64((wait + 999) / 1000)), key: notification.collapseKey,
-        of: text.file, files, identity: identity.value)
-      return recorder.postpone(
-        notification, message, expiration: fixedExpiration(notification, born), in: outbox)
+      return postpone(
+        message, notification, until: UInt32(clamping: wall + Int64((wait + 999) / 1000)), born)
     }
     let topic = limits.storms.topicNumber(of: notification, in: outbox.text(entry.text))
     recorder.limit(refusal, notification, message, topic: topic, in: outbox)
@@ -66,7 +59,7 @@ extension Courier {
   /// Returns the expiration to write into `later/`, instead of a `ttl`; nil: none is needed.
   ///
   /// A `ttl` would begin again when the file comes back to `new/`.
-  private func fixedExpiration(_ notification: Notification, _ born: Int64?) -> UInt32? {
+  func fixedExpiration(_ notification: Notification, _ born: Int64?) -> UInt32? {
     let expiration = expirationDate(of: notification, from: born)
     return switch notification.lifetime {
     case .until, .ttl(0): nil

@@ -3,15 +3,27 @@ extension Courier {
   /// Offers the messages that wait, until the link takes no more.
   @_optimize(speed)
   mutating func offerWaiting<L: Link & ~Copyable>(_ link: inout L) -> Progression {
-    while let message = outbox.nextToSend {
+    for number in 0..<link.lanes {
+      let progression = offerWaiting(in: Lane(number), &link)
+      if case .wants = progression { return progression }
+    }
+    return .goOn
+  }
+
+  @_optimize(speed)
+  private mutating func offerWaiting<L: Link & ~Copyable>(
+    in lane: Lane, _ link: inout L
+  ) -> Progression {
+    link.select(lane)
+    while let message = outbox.nextToSend(in: lane) {
       guard link.isOpen else {
-        obstacle = .closed
+        obstacles[lane.index] = .closed
         return .stop
       }
       if isStopping { return .stop }
       let entry = outbox[message]
       if let why = link.obstacle(payloadBytes: Int(entry.payloadBytes)) {
-        obstacle = why
+        obstacles[lane.index] = why
         return .stop
       }
       guard let notification = notification(entry.text) else {
@@ -27,17 +39,17 @@ extension Courier {
     return .goOn
   }
 
-  /// Offers a message to the link; returns false if the link does not take it now.
+  /// Offers a message to the selected link; returns false if the link does not take it now.
   @_optimize(speed)
   mutating func offer<L: Link & ~Copyable>(
     _ message: MessageNumber, _ notification: Notification, _ rendition: Rendition,
     _ link: inout L
   ) -> Bool {
+    let entry = outbox[message]
     if let why = link.obstacle(payloadBytes: rendition.bytes) {
-      obstacle = why
+      obstacles[entry.lane.index] = why
       return false
     }
-    let entry = outbox[message]
     let text = outbox[text: entry.text]
     let born = lifeStart(of: notification, in: text.file)
     let identity = entry.token.identity
@@ -67,7 +79,7 @@ extension Courier {
         fingerprint: Fingerprint(identity: text.identity, token: identity),
         order: UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset)),
         number: message, wasSent: entry.wasSent),
-      in: outbox.text(entry.text))
+      in: outbox.text(entry.text), to: outbox.subscription(entry))
     return true
   }
 
@@ -233,7 +245,7 @@ extension Courier {
   ///
   /// Nil while the clock is not set.
   @inline(never)
-  private func lifeStart(of notification: Notification, in file: FileNumber) -> Int64? {
+  func lifeStart(of notification: Notification, in file: FileNumber) -> Int64? {
     guard let wall = time.wallSeconds else { return nil }
     let came = wall - (Int64(time.now.milliseconds) - files[file].cameAt) / 1000
     // Without a connection or an agent, a notification leaves later/ long after its not-before. Its

@@ -14,7 +14,7 @@ extension Courier {
   /// Returns a step that must be done first.
   @_optimize(speed)
   mutating func intake<L: Link & ~Copyable>(_ link: inout L) -> Step? {
-    obstacle = nil
+    obstacles = .init(repeating: nil)
     outbox.releaseDelayed(at: time.now)
     while true {
       switch offerWaiting(&link) {
@@ -25,7 +25,7 @@ extension Courier {
       if isStopping { return nil }
       if reader.file == nil {
         if let step = scanStep() { return step }
-        guard !reader.isPaused(at: time.now), beginTurn(link) else { return nil }
+        guard !reader.isPaused(at: time.now), beginTurn(&link) else { return postponeStep(&link) }
         if reader.file == nil { return .read(.new) }
       }
       if reader.needsInput { return readStep() }
@@ -59,46 +59,80 @@ extension Courier {
   /// Begins the turn of a file; returns whether there is one.
   ///
   /// A file in `new/` gets its number when it was taken: until then, the reader has none.
-  private mutating func beginTurn<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
-    let isWaiting = !waiting.taken.isEmpty || !waiting.new.isEmpty
-    let mayTake =
-      isWaiting && files.hasRoom && outbox.hasRoom(for: .small)
-      && (!link.isOpen || outbox.waiting < Self.readAhead)
+  private mutating func beginTurn<L: Link & ~Copyable>(_ link: inout L) -> Bool {
+    link.select(.devices)
+    // With several links, nobody knows for which one a file is.
+    let isAhead =
+      link.lanes == 1 && link.isOpen && outbox.waiting(in: .devices) >= Self.readAhead
+    let mayTake = isWaiting && hasRoomForFile && !isAhead
     isTurnOfUnread.toggle()
-    if isTurnOfUnread || !mayTake, let file = takeUnread(link) {
+    if isTurnOfUnread || !mayTake, let file = takeUnread(&link) {
       reader.begin(file, files[file].cursor)
       if reader.cursor.text != Outbox.none { resumeRecipients() }
       return true
     }
     guard mayTake else {
-      if isWaiting || files.unreadCount > 0 { obstacle = obstacle ?? .windowFull }
+      if isWaiting || files.unreadCount > 0 { isFull(link) }
       return false
     }
     return waiting.taken.isEmpty ? beginNew() : beginTaken()
   }
 
+  private var isWaiting: Bool { !waiting.taken.isEmpty || !waiting.new.isEmpty }
+
+  private var hasRoomForFile: Bool { files.hasRoom && outbox.hasRoom(for: .small) }
+
+  /// Notes that nothing more can be read before something is settled.
+  private mutating func isFull<L: Link & ~Copyable>(_ link: borrowing L) {
+    for lane in 0..<link.lanes { obstacles[lane] = obstacles[lane] ?? .windowFull }
+  }
+
   /// Returns the next file that was read in part and may go on.
-  private mutating func takeUnread<L: Link & ~Copyable>(_ link: borrowing L) -> FileNumber? {
-    guard files.unreadCount > 0, mayReadOn(link) else { return nil }
-    if outbox.hasRoom(for: .large) { return files.takeUnread() }
+  private mutating func takeUnread<L: Link & ~Copyable>(_ link: inout L) -> FileNumber? {
+    let hasRoom = outbox.hasRoom(for: .large)
     // Texts hold the room until all their recipients are read, for which no more room is needed.
-    guard outbox.hasRoom, outbox.textsBeingRead > 0 else { return nil }
+    guard hasRoom || outbox.hasRoom && outbox.textsBeingRead > 0 else { return nil }
     for _ in 0..<files.unreadCount {
       let file = files.takeUnread()!
-      if files[file].cursor.text != Outbox.none { return file }
+      if hasRoom || files[file].cursor.text != Outbox.none, mayReadOn(file, &link) { return file }
       files.putUnread(file)
+      // All files wait for the same link.
+      if link.lanes == 1, hasRoom { return nil }
     }
     return nil
   }
 
   /// Whether more of a file that was read in part may be read.
   ///
-  /// The link takes that at once: what waits goes first. But messages that the link gave back may
-  /// wait for ever, and must not hold up the rest of a file.
-  private func mayReadOn<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
-    guard link.isOpen else { return false }
-    guard let next = outbox.nextToSend else { return true }
-    return outbox[next].wasSent && outbox.waiting < Self.readAhead
+  /// The link of its last message takes that at once: what waits there goes first. But messages that
+  /// the link gave back may wait for ever, and must not hold up the rest of a file.
+  private func mayReadOn<L: Link & ~Copyable>(_ file: FileNumber, _ link: inout L) -> Bool {
+    let lane = files[file].lane
+    link.select(lane)
+    // A link to browsers only connects for messages.
+    guard link.isOpen || lane != .devices && outbox.count(of: lane) == 0 else { return false }
+    guard let next = outbox.nextToSend(in: lane) else { return true }
+    return outbox[next].wasSent && outbox.waiting(in: lane) < Self.readAhead
+  }
+
+  /// Returns the step that makes room for files by putting a message into `later/`.
+  ///
+  /// The message waits for a service that takes nothing now, and the files may be for another one.
+  /// The first messages stay, so that the service gets them as soon as it takes some.
+  @inline(never)
+  private mutating func postponeStep<L: Link & ~Copyable>(_ link: inout L) -> Step? {
+    guard link.lanes > 1, isWaiting, !hasRoomForFile, recorder.pending == nil else { return nil }
+    var victim: Lane?
+    var most = Self.readAhead
+    for number in 0..<link.lanes {
+      let lane = Lane(number)
+      link.select(lane)
+      guard !link.isOpen || link.obstacle(payloadBytes: 0) != nil else { continue }
+      if outbox.waiting(in: lane) > most { (victim, most) = (lane, outbox.waiting(in: lane)) }
+    }
+    guard let victim, let message = outbox.lastUnsent(in: victim) else { return nil }
+    decide(message, .postponed)
+    return settlement(isPatient: true)
   }
 
   private mutating func beginNew() -> Bool {
@@ -254,12 +288,12 @@ extension Courier {
     let file = reader.file!
     guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
     guard isFirstPart || reader.turn < FileReader.turnMax || !isOthersTurn else { return .stop }
-    guard isFirstPart || mayReadOn(link) else { return .stop }
+    guard isFirstPart || mayReadOn(file, &link) else { return .stop }
     let share = isFirstPart ? Outbox.Share.small : .large
     switch reader.next(settings.rules) {
     case .notification(let notification):
       guard outbox.hasRoom(for: share) else {
-        obstacle = obstacle ?? .windowFull
+        isFull(link)
         reader.cursor.reader.resume(at: notification.object.lowerBound)
         return .stop
       }
@@ -394,8 +428,9 @@ extension Courier {
         start == 0
         ? notification.firstToken
         : notification.nextString(after: start, in: outbox.text(text))
-      if let token = DeviceToken(printed: outbox.text(text).extracting(digits)) {
-        let recipient = RecipientsFile.Recipient(token)
+      if let recipient = RecipientsFile.Recipient(
+        printed: outbox.text(text).extracting(digits), address: &address)
+      {
         if let progression = add(notification, text, recipient, &link) { return progression }
       }
       reader.notificationEnd = digits.upperBound
@@ -451,24 +486,42 @@ extension Courier {
     _ link: inout L
   ) -> Progression? {
     guard outbox.hasRoom else {
-      obstacle = obstacle ?? .windowFull
+      isFull(link)
       return .stop
     }
+    let file = outbox[text: text].file
     let isReadAtOnce = isFirstPart && reader.cursor.recipient < UInt32(notification.tokens)
     if reader.turn >= FileReader.turnMax, !isReadAtOnce,
-      isOthersTurn || !mayReadOn(link)
+      isOthersTurn || !mayReadOn(file, &link)
     {
       return .stop
+    }
+    let (lane, refusal) = lane(of: recipient, &link)
+    var subscription = Outbox.none
+    if !recipient.subscription.isEmpty {
+      let entry = outbox[text: text]
+      guard let number = outbox.add(subscription: address.unsafeBytes, of: entry) else {
+        isFull(link)
+        return .stop
+      }
+      subscription = number
     }
     reader.turn += 1
     let rendition = Rendition(
       notification, for: recipient.language, in: outbox.text(text), settings.rules)
-    let isFirst = outbox.nextToSend == nil
+    let isFirst = outbox.nextToSend(in: lane) == nil
     let isHigh = notification.isUrgent || notification.priority == 10
     let message = outbox.add(
-      to: recipient, text: text, payloadBytes: rendition.bytes, in: isHigh ? .high : .low)
-    files[outbox[text: text].file].open += 1
-    if isFirst { _ = offer(message, notification, rendition, &link) }
+      to: recipient, text: text, subscription: subscription, payloadBytes: rendition.bytes,
+      in: isHigh ? .high : .low, lane)
+    files[file].open += 1
+    files[file].lane = lane
+    if let refusal {
+      decide(message, refusal)
+    } else if isFirst {
+      link.select(lane)
+      _ = offer(message, notification, rendition, &link)
+    }
     return nil
   }
 }

@@ -14,6 +14,10 @@ extension Courier {
         name.set { reader.recipientsReader.appendName(to: &$0) }
         return .wants(.readRecipients)
       case .recipient(let recipient):
+        if !recipient.subscription.isEmpty {
+          let text = reader.recipientsReader.subscription(of: recipient)
+          _ = RecipientsFile.Recipient(printed: text, address: &address)
+        }
         if let progression = add(notification, text, recipient, &link) { return progression }
         reader.recipientsReader.pass()
         if recorder.pending != nil { return .goOn }
@@ -59,6 +63,33 @@ extension Courier {
     }
     reader.recipientsReader.begin(
       outbox.text(text).extracting(name), at: reader.cursor.listPlace, isFresh: isFresh)
+  }
+
+  // MARK: - Lanes
+
+  /// Returns the lane of a recipient, and the outcome of a message that no lane takes.
+  ///
+  /// - Parameter recipient: if it is a browser, ``address`` is its subscription.
+  @inline(never)
+  mutating func lane<L: Link & ~Copyable>(
+    of recipient: RecipientsFile.Recipient, _ link: inout L
+  ) -> (Lane, Settlement.Outcome?) {
+    guard !recipient.subscription.isEmpty else {
+      return (.devices, settings.hasDevices ? nil : .rejected(Rejection(.noDeviceService)))
+    }
+    guard settings.hasWebPush else { return (.devices, .rejected(Rejection(.noWebPush))) }
+    let word = address.unsafeBytes
+    do throws(Subscription.Problem) {
+      let authority = word.extracting(try Subscription(word).authority)
+      if let lane = origins.lane(of: authority) { return (lane, nil) }
+      if let lane = origins.assign(authority, where: { outbox.count(of: $0) == 0 }) {
+        link.select(lane)
+        link.assign(to: authority)
+        return (lane, nil)
+      }
+    } catch {}
+    // All lanes are in use, and a lane is free in a moment.
+    return (.devices, .postponed)
   }
 
   // MARK: - Results of steps

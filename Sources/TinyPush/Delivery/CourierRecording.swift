@@ -144,6 +144,7 @@ extension Courier {
     let entry = outbox[message]
     let file = outbox[text: entry.text].file
     outbox.move(message, to: .link)
+    if case .postponed = entry.outcome { return postpone(message) }
     guard case .rejected(let rejection) = entry.outcome, let notification = notification(entry.text)
     else { return recorder.settle(entry.outcome, message, in: outbox, files) }
     forgetSending(notification, entry)

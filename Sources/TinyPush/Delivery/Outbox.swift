@@ -6,11 +6,11 @@
 struct Outbox: ~Copyable {
   /// Where a message waits; each line keeps its order.
   enum Line: UInt8 {
-    /// Messages that the link gave back.
+    /// Messages that the link gave back; each lane has such a line.
     case again
-    /// Messages of priority 10, or urgent.
+    /// Messages of priority 10, or urgent; each lane has such a line.
     case high
-    /// Messages of priority 5 or 1.
+    /// Messages of priority 5 or 1; each lane has such a line.
     case low
     /// Messages that may not be sent before an instant.
     case delayed
@@ -28,6 +28,10 @@ struct Outbox: ~Copyable {
     var registered: UInt32
     /// The number of its text.
     var text: UInt16
+    /// The number of the text with its subscription; `none`: the recipient is a device.
+    var subscription = Outbox.none
+    /// The lane in which it goes.
+    var lane = Lane.devices
     /// The size of the payload for the recipient.
     var payloadBytes: UInt16
     /// Whether the link may have sent the message.
@@ -109,7 +113,9 @@ struct Outbox: ~Copyable {
   private var uses: UInt16 = 0
   /// The number of messages that are not settled.
   private(set) var count = 0
-  private var lines: InlineArray<5, Ends> = .init(repeating: Ends())
+  private var lines: InlineArray<29, Ends> = .init(repeating: Ends())
+  /// The number of messages of each lane that are not settled.
+  private var laneCounts: InlineArray<9, UInt16> = .init(repeating: 0)
   /// When the first delayed message may be sent.
   private(set) var nextDueAt: Instant?
 
@@ -202,7 +208,23 @@ struct Outbox: ~Copyable {
   mutating func add(
     _ range: Range<Int>, of input: borrowing FixedBuffer<UInt8>, _ entry: TextEntry
   ) -> UInt16? {
-    let text = input.span(range)
+    guard let number = add(input.span(range), entry) else { return nil }
+    textsBeingRead += 1
+    return number
+  }
+
+  /// Adds the text of a subscription for one message, and returns its number; nil: there is no room.
+  ///
+  /// - Parameter entry: the notification, which has the same file and place.
+  mutating func add(subscription text: Span<UInt8>, of entry: TextEntry) -> UInt16? {
+    var entry = entry
+    entry.isBeingRead = false
+    entry.collapseKey = 0
+    entry.messages = 1
+    return add(text, entry)
+  }
+
+  private mutating func add(_ text: Span<UInt8>, _ entry: TextEntry) -> UInt16? {
     guard makeRoom(Self.headBytes + text.count) else { return nil }
     var number = firstFreeText
     if number == Self.none {
@@ -222,7 +244,6 @@ struct Outbox: ~Copyable {
     end += Self.headBytes + text.count
     liveBytes += Self.headBytes + text.count
     textCount += 1
-    textsBeingRead += 1
     return number
   }
 
@@ -276,8 +297,11 @@ struct Outbox: ~Copyable {
   // MARK: - Messages
 
   /// Adds a message, and returns its number; ``hasRoom`` must be true.
+  ///
+  /// - Parameter subscription: the number of the text with its subscription.
   mutating func add(
-    to recipient: RecipientsFile.Recipient, text: UInt16, payloadBytes: Int, in line: Line
+    to recipient: RecipientsFile.Recipient, text: UInt16, subscription: UInt16 = Outbox.none,
+    payloadBytes: Int, in line: Line, _ lane: Lane = .devices
   ) -> MessageNumber {
     precondition(hasRoom)
     var place = firstFree
@@ -290,8 +314,9 @@ struct Outbox: ~Copyable {
     uses &+= 1
     entries[Int(place)] = Entry(
       token: recipient.token, language: recipient.language, registered: recipient.registered,
-      text: text, payloadBytes: UInt16(clamping: payloadBytes), line: .link, firstLine: line,
-      uses: uses)
+      text: text, subscription: subscription, lane: lane,
+      payloadBytes: UInt16(clamping: payloadBytes), line: .link, firstLine: line, uses: uses)
+    laneCounts[lane.index] += 1
     texts[Int(text)].messages += 1
     count += 1
     let number = MessageNumber(UInt32(uses) << 16 | UInt32(place))
@@ -309,6 +334,8 @@ struct Outbox: ~Copyable {
     unlink(message)
     let place = index(message)
     let text = entries[place].text
+    let subscription = entries[place].subscription
+    laneCounts[entries[place].lane.index] -= 1
     entries[place].text = Self.none
     entries[place].newer = firstFree
     firstFree = UInt16(place)
@@ -320,6 +347,9 @@ struct Outbox: ~Copyable {
     }
     texts[Int(text)].messages -= 1
     freeIfUnused(text)
+    guard subscription != Self.none else { return }
+    texts[Int(subscription)].messages = 0
+    freeIfUnused(subscription)
   }
 
   private func index(_ message: MessageNumber) -> Int {
@@ -336,25 +366,47 @@ struct Outbox: ~Copyable {
 
   // MARK: - Lines
 
-  func count(in line: Line) -> Int { lines[Int(line.rawValue)].count }
+  func count(in line: Line, of lane: Lane = .devices) -> Int { lines[index(line, lane)].count }
 
-  /// The messages that can be sent now.
-  var waiting: Int { count(in: .again) + count(in: .high) + count(in: .low) }
+  /// The number of messages of a lane that are not settled.
+  func count(of lane: Lane) -> Int { Int(laneCounts[lane.index]) }
 
-  /// The message to send next.
-  var nextToSend: MessageNumber? {
-    var place = firstPlace(in: .again)
-    if place == Self.none { place = firstPlace(in: .high) }
-    if place == Self.none { place = firstPlace(in: .low) }
+  /// The number of messages of a lane that can be sent now.
+  func waiting(in lane: Lane) -> Int {
+    count(in: .again, of: lane) + count(in: .high, of: lane) + count(in: .low, of: lane)
+  }
+
+  /// The message of a lane to send next.
+  func nextToSend(in lane: Lane) -> MessageNumber? {
+    var place = lines[index(.again, lane)].first
+    if place == Self.none { place = lines[index(.high, lane)].first }
+    if place == Self.none { place = lines[index(.low, lane)].first }
+    return place == Self.none ? nil : number(place)
+  }
+
+  /// The message of a lane that would be sent last, of those that were never sent.
+  func lastUnsent(in lane: Lane) -> MessageNumber? {
+    lastUnsent(in: .low, lane) ?? lastUnsent(in: .high, lane)
+  }
+
+  private func lastUnsent(in line: Line, _ lane: Lane) -> MessageNumber? {
+    var place = lines[index(line, lane)].last
+    while place != Self.none, entries[Int(place)].wasSent { place = entries[Int(place)].older }
     return place == Self.none ? nil : number(place)
   }
 
   func first(in line: Line) -> MessageNumber? {
-    let place = firstPlace(in: line)
+    let place = lines[index(line, .devices)].first
     return place == Self.none ? nil : number(place)
   }
 
-  private func firstPlace(in line: Line) -> UInt16 { lines[Int(line.rawValue)].first }
+  /// The index of a line in ``lines``: each lane has three, and all lanes share the others.
+  private func index(_ line: Line, _ lane: Lane) -> Int {
+    switch line {
+    case .again, .high, .low: lane.index * 3 + Int(line.rawValue)
+    case .delayed, .decided, .link: Lane.count * 3 + Int(line.rawValue) - 3
+    }
+  }
 
   /// Puts a message at the end of a line.
   mutating func move(_ message: MessageNumber, to line: Line) {
@@ -367,38 +419,40 @@ struct Outbox: ~Copyable {
     entries[Int(place)].line = line
     entries[Int(place)].newer = Self.none
     guard line != .link else { return }
-    let ends = lines[Int(line.rawValue)]
+    let line = index(line, entries[Int(place)].lane)
+    let ends = lines[line]
     entries[Int(place)].older = ends.last
     if ends.last == Self.none {
-      lines[Int(line.rawValue)].first = place
+      lines[line].first = place
     } else {
       entries[Int(ends.last)].newer = place
     }
-    lines[Int(line.rawValue)].last = place
-    lines[Int(line.rawValue)].count += 1
+    lines[line].last = place
+    lines[line].count += 1
   }
 
   /// Puts a message at the front of a line.
   mutating func moveToFront(_ message: MessageNumber, of line: Line) {
     unlink(message)
     let place = UInt16(index(message))
-    let ends = lines[Int(line.rawValue)]
     entries[Int(place)].line = line
+    let line = index(line, entries[Int(place)].lane)
+    let ends = lines[line]
     entries[Int(place)].older = Self.none
     entries[Int(place)].newer = ends.first
     if ends.first == Self.none {
-      lines[Int(line.rawValue)].last = place
+      lines[line].last = place
     } else {
       entries[Int(ends.first)].older = place
     }
-    lines[Int(line.rawValue)].first = place
-    lines[Int(line.rawValue)].count += 1
+    lines[line].first = place
+    lines[line].count += 1
   }
 
   private mutating func unlink(_ message: MessageNumber) {
     let entry = entries[index(message)]
     guard entry.line != .link else { return }
-    let line = Int(entry.line.rawValue)
+    let line = index(entry.line, entry.lane)
     if entry.older == Self.none {
       lines[line].first = entry.newer
     } else {
@@ -411,6 +465,14 @@ struct Outbox: ~Copyable {
     }
     lines[line].count -= 1
     entries[index(message)].line = .link
+  }
+
+  /// The subscription of a message, as one word; empty: the recipient is a device.
+  @_lifetime(borrow self)
+  func subscription(_ entry: Entry) -> Span<UInt8> {
+    guard entry.subscription != Self.none else { return bytes.span(0..<0) }
+    let text = texts[Int(entry.subscription)]
+    return bytes.span(Int(text.start)..<Int(text.start) + Int(text.count))
   }
 
   /// Returns a message of a text that waits to be sent.
@@ -426,13 +488,17 @@ struct Outbox: ~Copyable {
 
   /// Calls `body` with the file of each message that is to be sent again.
   func forEachFileToSendAgain(_ body: (FileNumber) -> Void) {
-    let repeated: InlineArray<2, Line> = [.again, .delayed]
-    for index in repeated.indices {
-      var place = lines[Int(repeated[index].rawValue)].first
-      while place != Self.none {
-        body(texts[Int(entries[Int(place)].text)].file)
-        place = entries[Int(place)].newer
-      }
+    for number in 0..<Lane.count {
+      forEachFile(from: lines[index(.again, Lane(number))].first, body)
+    }
+    forEachFile(from: lines[index(.delayed, .devices)].first, body)
+  }
+
+  private func forEachFile(from first: UInt16, _ body: (FileNumber) -> Void) {
+    var place = first
+    while place != Self.none {
+      body(texts[Int(entries[Int(place)].text)].file)
+      place = entries[Int(place)].newer
     }
   }
 
@@ -451,7 +517,7 @@ struct Outbox: ~Copyable {
   mutating func releaseDelayed(at now: Instant) {
     guard let due = nextDueAt, due <= now else { return }
     nextDueAt = nil
-    var place = lines[Int(Line.delayed.rawValue)].first
+    var place = lines[index(.delayed, .devices)].first
     while place != Self.none {
       let entry = entries[Int(place)]
       if entry.until <= now {

@@ -159,6 +159,13 @@ struct RecipientsReader: ~Copyable {
     }
   }
 
+  /// The subscription of the entry that ``next(for:)`` returned, valid until ``pass()``.
+  @_lifetime(immortal)
+  func subscription(of recipient: RecipientsFile.Recipient) -> Span<UInt8> {
+    let range = recipient.subscription
+    return buffer.unsafeSpan(place + range.lowerBound..<place + range.upperBound)
+  }
+
   /// Goes on after the entry that ``next(for:)`` returned.
   mutating func pass() {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil

@@ -194,7 +194,7 @@ struct Recorder: ~Copyable {
       )
       reason.append(rejection.advice)
     } else {
-      reason.append("the gateway refused it: ")
+      reason.append(rejection.reason.isOfAgent ? "not sent: " : "the gateway refused it: ")
       reason.append(rejection.text)
       reason.append("; ")
       reason.append(rejection.advice)

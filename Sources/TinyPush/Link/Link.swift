@@ -16,7 +16,19 @@
 /// order. A notification that must be sent again is offered again under the same number.
 ///
 /// A link is pure, as the courier is: bytes and instants come in as values, and steps go out.
+///
+/// Several links may stand behind one: one for each ``Lane``. Then what concerns one of them is about
+/// the selected lane, and a step is one of that lane.
 public protocol Link: ~Copyable {
+  // MARK: Lanes
+
+  /// The number of lanes: 1, or ``Lane/count``.
+  var lanes: Int { get }
+  /// Makes what follows concern a lane.
+  mutating func select(_ lane: Lane)
+  /// Gives the selected lane to the push service of browsers at a host.
+  mutating func assign(to authority: Span<UInt8>)
+
   // MARK: Notifications
 
   /// Whether the link can take notifications now.
@@ -25,8 +37,11 @@ public protocol Link: ~Copyable {
   func obstacle(payloadBytes: Int) -> Obstacle?
   /// Takes a notification, if ``obstacle(payloadBytes:)`` is nil.
   ///
-  /// - Parameter text: the text to which the message's ranges refer.
-  mutating func take(_ message: borrowing Message, in text: Span<UInt8>)
+  /// - Parameters:
+  ///   - text: the text to which the message's ranges refer.
+  ///   - subscription: the browser's subscription; empty: the recipient is a device.
+  mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>)
   /// Returns the next outcome; nil if absent.
   mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)?
   /// Returns the hash of the next device token that the last outcome proved to be good.
@@ -58,6 +73,12 @@ public protocol Link: ~Copyable {
 }
 
 extension Link where Self: ~Copyable {
+  /// Returns 1: the link is a single one.
+  public var lanes: Int { 1 }
+  /// Does nothing: there is one lane.
+  public mutating func select(_ lane: Lane) {}
+  /// Does nothing: the link is not one to browsers.
+  public mutating func assign(to authority: Span<UInt8>) {}
   /// Returns nil: the link remembers no recipients.
   public mutating func takeProved() -> UInt64? { nil }
 }
@@ -143,11 +164,11 @@ public enum Obstacle {
   case windowFull
 }
 
-/// What the courier still has to send.
+/// What the courier still has to send in a lane.
 public struct Supply {
   /// Why the courier offered no more; nil: it has nothing more.
   public var obstacle: Obstacle?
-  /// Whether everything in the spool was offered, and nothing is to be sent again.
+  /// Whether everything in the spool was offered, and nothing of the lane is to be sent again.
   public var isAllSent: Bool
   /// Whether there is something to send, or may be at any moment.
   public var wantsConnection: Bool
@@ -184,6 +205,16 @@ public struct LinkTraffic {
 
   /// Creates counts that are 0.
   public init() {}
+
+  /// Adds the counts of another link.
+  package mutating func add(_ other: LinkTraffic) {
+    sent += other.sent
+    repeated += other.repeated
+    uncertain += other.uncertain
+    connections += other.connections
+    records += other.records
+    for cause in retried.indices { retried[cause] += other.retried[cause] }
+  }
 
   /// Counts notifications to send again.
   package mutating func recordRetry(_ cause: RetryCause, _ count: Int = 1) {

@@ -12,10 +12,18 @@ public enum ProviderTokenRule: Equatable, Sendable {
   /// Use no token: the clock is not set.
   case clockNotSet
 
-  /// How long a token is used, in seconds.
-  public static let useSeconds: Int64 = 3000
-  /// How long no second token is made, in seconds.
-  public static let makeSeconds: Int64 = 1200
+  /// How long a token is used, and how long no second one is made.
+  public enum Lifetime: Sendable {
+    /// A token for Apple's service.
+    case apple
+    /// A token for a push service of browsers, which takes one for a day (RFC 8292, section 2).
+    case vapid
+
+    /// How long a token is used, in seconds.
+    public var useSeconds: Int64 { self == .apple ? 3000 : 36_000 }
+    /// How long no second token is made, in seconds.
+    public var makeSeconds: Int64 { self == .apple ? 1200 : 60 }
+  }
 
   /// Decides about the present token.
   ///
@@ -23,7 +31,9 @@ public enum ProviderTokenRule: Equatable, Sendable {
   ///   - now: UNIX seconds; nil: the clock is not set.
   ///   - issuedAt: when the token was made, in UNIX seconds; nil if absent.
   ///   - isRefused: whether the service has refused it.
-  public init(now: Int64?, issuedAt: Int64?, isRefused: Bool) {
+  public init(
+    now: Int64?, issuedAt: Int64?, isRefused: Bool, _ lifetime: Lifetime = .apple
+  ) {
     guard let now else {
       self = .clockNotSet
       return
@@ -34,13 +44,13 @@ public enum ProviderTokenRule: Equatable, Sendable {
     }
     let age = now - issuedAt
     switch age {
-    case 0...Self.useSeconds where !isRefused:
+    case 0...lifetime.useSeconds where !isRefused:
       self = .use
-    case 0..<Self.makeSeconds:
-      self = .wait(until: issuedAt + Self.makeSeconds)
-    case -Self.makeSeconds + 1..<0:
+    case 0..<lifetime.makeSeconds:
+      self = .wait(until: issuedAt + lifetime.makeSeconds)
+    case -lifetime.makeSeconds + 1..<0:
       // The clock was set back. Soon the token is valid again, or old enough to be replaced.
-      self = .wait(until: isRefused ? issuedAt + Self.makeSeconds : issuedAt)
+      self = .wait(until: isRefused ? issuedAt + lifetime.makeSeconds : issuedAt)
     default:
       self = .make
     }

@@ -24,8 +24,14 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case tooManyRequests, internalServerError, serviceUnavailable, shutdown
     case badEnvironmentKeyIDInToken, unrelatedKeyIDInToken, idleTimeout
 
+    // The reasons of browsers' services.
+    case badJWTToken, vapidPkHashMismatch
+
+    // Reasons of the agent itself.
+    case noDeviceService, noWebPush, nothingToShow
+
     /// The number of reasons.
-    public static let count = 40
+    public static let count = 45
 
     /// The name in JSON and metrics.
     public var name: StaticString {
@@ -70,6 +76,19 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case .badEnvironmentKeyIDInToken: "bad_environment_key_id_in_token"
       case .unrelatedKeyIDInToken: "unrelated_key_id_in_token"
       case .idleTimeout: "idle_timeout"
+      case .badJWTToken: "bad_jwt_token"
+      case .vapidPkHashMismatch: "vapid_pk_hash_mismatch"
+      case .noDeviceService: "no_device_service"
+      case .noWebPush: "no_web_push"
+      case .nothingToShow: "nothing_to_show"
+      }
+    }
+
+    /// Whether the agent itself refuses the notification, and not the service.
+    public var isOfAgent: Bool {
+      switch self {
+      case .noDeviceService, .noWebPush, .nothingToShow: true
+      default: false
       }
     }
   }
@@ -149,6 +168,11 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badEnvironmentKeyIDInToken: "bad environment key ID in token"
     case .unrelatedKeyIDInToken: "unrelated key ID in token"
     case .idleTimeout: "idle timeout"
+    case .badJWTToken: "bad JWT token"
+    case .vapidPkHashMismatch: "VAPID key hash mismatch"
+    case .noDeviceService: "no service for devices"
+    case .noWebPush: "no Web Push"
+    case .nothingToShow: "nothing to show"
     }
   }
 
@@ -180,6 +204,14 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .missingProviderToken: "set signing-key, key-id and team-id, or certificate"
     case .expiredProviderToken:
       "check this machine's clock: by it the provider token is new"
+    case .badJWTToken:
+      "check this machine's clock, and set contact to a real address: the service refuses some"
+    case .vapidPkHashMismatch:
+      "the subscription was made with another vapid-key: subscribe again on that device"
+    case .noDeviceService:
+      "this recipient is a device: set signing-key, key-id, team-id and topic, or certificate"
+    case .noWebPush: "this recipient is a browser: set vapid-key and contact"
+    case .nothingToShow: "a browser must show each notification: give the alert a text"
     case .badPath, .methodNotAllowed:
       "check that gateway names the push service itself, and no proxy"
     case .badCollapseID: "a collapse-id has 64 bytes at most"

@@ -76,33 +76,14 @@ private struct BarkContent {
   mutating func write(
     _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
   ) throws(JSONProblem) {
-    let alert = rendition.alert
+    let range = rendition.alert.range
+    var scanner = JSONScanner(at: range.lowerBound)
+    let texts = range.isEmpty ? AlertTexts() : try AlertTexts(text, by: &scanner)
+    put("title", texts.title, rendition, text, buffer)
+    put("subtitle", texts.subtitle, rendition, text, buffer)
+    put("body", texts.body, rendition, text, buffer)
+    guard texts.body.isEmpty else { return }
     // Without a body, the word in its place would be shown.
-    guard !alert.range.isEmpty else { return putEmptyBody(buffer) }
-    guard text[alert.range.lowerBound] == .openBrace else {
-      return put("body", alert.range, rendition, text, buffer)
-    }
-    var hasBody = false
-    var scanner = JSONScanner(at: alert.range.lowerBound)
-    guard try scanner.openObject(text) else { return putEmptyBody(buffer) }
-    repeat {
-      let key = PayloadKey(spelled: text.extracting(try scanner.key(text)), isInAlert: true)
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      try scanner.skipValue(text)
-      let value = start..<scanner.index
-      if key == .body { hasBody = true }
-      switch key {
-      case .title: put("title", value, rendition, text, buffer)
-      case .subtitle: put("subtitle", value, rendition, text, buffer)
-      case .body: put("body", value, rendition, text, buffer)
-      default: break
-      }
-    } while try scanner.nextMember(text)
-    if !hasBody { putEmptyBody(buffer) }
-  }
-
-  private mutating func putEmptyBody(_ buffer: borrowing FixedBuffer<UInt8>) {
     putKey(("body" as StaticString).span, buffer)
     putBytes(("\"\"" as StaticString).span, buffer)
   }
@@ -179,11 +160,12 @@ private struct BarkContent {
     return 0..<0
   }
 
-  /// Writes a text of the alert, cut where the rendition cuts it.
+  /// Writes a text of the alert, cut where the rendition cuts it; nothing if there is none.
   private mutating func put(
     _ key: StaticString, _ value: Range<Int>, _ rendition: Rendition, _ text: Span<UInt8>,
     _ buffer: borrowing FixedBuffer<UInt8>
   ) {
+    guard !value.isEmpty else { return }
     putKey(key.span, buffer)
     guard let cut = rendition.cut, cut > value.lowerBound, cut < value.upperBound else {
       return putJSON(value, text, buffer)

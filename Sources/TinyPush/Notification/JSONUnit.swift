@@ -5,7 +5,7 @@ package struct JSONUnit {
   /// The number of bytes in the text.
   package let length: Int
   /// The Unicode scalar value.
-  let scalar: UInt32
+  package let scalar: UInt32
 
   /// Reads the character at an index.
   package init(in text: Span<UInt8>, at index: Int) {
@@ -75,4 +75,26 @@ package struct JSONUnit {
   }
   /// Whether the character is half of a flag.
   var isRegionalIndicator: Bool { scalar >= 0x1F1E6 && scalar <= 0x1F1FF }
+
+  /// Returns where to cut the content of a string so that at most `room` bytes of it remain.
+  ///
+  /// The cut is between two characters that a reader sees, and not behind a space. Returns nil if not
+  /// one character would remain.
+  @inline(never)
+  package static func cut(_ whole: Range<Int>, to room: Int, in text: Span<UInt8>) -> Int? {
+    var index = whole.lowerBound
+    var end: Int?
+    var wasJoiner = false
+    var indicators = 0
+    while index < whole.upperBound, index - whole.lowerBound <= room {
+      let unit = JSONUnit(in: text, at: index)
+      let belongs =
+        unit.isExtending || wasJoiner || unit.isRegionalIndicator && indicators % 2 == 1
+      if !belongs, index > whole.lowerBound, text[index - 1] != .space { end = index }
+      wasJoiner = unit.isJoiner
+      indicators = unit.isRegionalIndicator ? indicators + 1 : 0
+      index += unit.length
+    }
+    return end
+  }
 }

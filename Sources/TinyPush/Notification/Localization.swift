@@ -55,10 +55,13 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
     return bytes[key.count] == .hyphen && !(key.count > 1 && bytes[key.count - 2] == .hyphen)
   }
 
-  /// Appends the tag in lower case.
-  public borrowing func append(to text: inout Text) {
-    text.append(bytes: bytes.span.extracting(0..<count))
+  /// The tag in lower case.
+  package var text: Span<UInt8> {
+    @_lifetime(borrow self) get { bytes.span.extracting(0..<count) }
   }
+
+  /// Appends the tag in lower case.
+  public borrowing func append(to text: inout Text) { text.append(bytes: self.text) }
 }
 
 /// The alerts of a notification in several languages.

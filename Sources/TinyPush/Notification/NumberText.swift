@@ -18,7 +18,7 @@ extension Span<UInt8> {
   var isNumber: Bool { self[0] == .hyphen || self[0].isDigit }
 
   /// Whether the number has no sign, fraction or exponent.
-  var isWhole: Bool {
+  package var isWhole: Bool {
     for index in indices where !self[index].isDigit { return false }
     return true
   }

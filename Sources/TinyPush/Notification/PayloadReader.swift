@@ -2,7 +2,7 @@
 ///
 /// Mistakes in valid JSON go to the findings, so that reading always reaches the end of the
 /// payload.
-struct PayloadReader {
+package struct PayloadReader {
   /// Whether the payload is a whole object of a notification file, for the default recipients file.
   private let isBare: Bool
   private var payload: Payload
@@ -58,7 +58,7 @@ struct PayloadReader {
     return payload
   }
 
-  static func isAps(_ key: Span<UInt8>) -> Bool {
+  package static func isAps(_ key: Span<UInt8>) -> Bool {
     if key.equals("aps") { return true }
     guard let unescaped = KeyBuffer(unescaping: key) else { return false }
     return unescaped.count == 3 && unescaped.bytes[0] == UInt8(ascii: "a")

@@ -73,7 +73,7 @@ extension FixedBuffer where Element == UInt8 {
   /// Writes JSON text without the white space between its values, and returns the place after it.
   ///
   /// - Parameter isInString: whether the text begins inside a string.
-  func store(
+  package func store(
     json text: Span<UInt8>, isInString: Bool = false, at start: Int
   ) -> Int {
     var end = start

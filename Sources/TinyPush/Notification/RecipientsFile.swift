@@ -53,6 +53,21 @@ public enum RecipientsFile {
 
     init(_ token: DeviceToken) { self.token = token }
 
+    /// Reads a device token or a subscription, which is written to `address` as one word.
+    init?(printed text: Span<UInt8>, address: inout Text) {
+      guard Subscription.isMeant(text) else {
+        guard let token = DeviceToken(printed: text) else { return nil }
+        self.init(token)
+        return
+      }
+      do throws(Subscription.Problem) {
+        let subscription = try Subscription(text)
+        address.clear()
+        subscription.append(of: text, to: &address)
+        self.init(subscription, text, at: 0..<text.count)
+      } catch { return nil }
+    }
+
     /// Makes the recipient of a subscription.
     ///
     /// - Parameter place: where in the text the subscription is.

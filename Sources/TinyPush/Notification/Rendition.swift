@@ -11,7 +11,7 @@ package struct Rendition {
   /// Whether the payload differs from the one in the text.
   package private(set) var isChanged = false
 
-  static let ellipsis: StaticString = "…"
+  package static let ellipsis: StaticString = "…"
   /// The key to insert before an alert if the payload has none.
   static let key: StaticString = "\"alert\":"
 
@@ -62,27 +62,10 @@ package struct Rendition {
   mutating func trim(to limit: Int, in text: Span<UInt8>) -> Bool {
     let whole = alert.text
     let room = whole.count - (bytes - limit) - Self.ellipsis.utf8CodeUnitCount
-    var index = whole.lowerBound
-    var end: Int?
-    var wasJoiner = false
-    var indicators = 0
-    while index < whole.upperBound, index - whole.lowerBound <= room {
-      let unit = JSONUnit(in: text, at: index)
-      let belongs =
-        unit.isExtending || wasJoiner || unit.isRegionalIndicator && indicators % 2 == 1
-      if !belongs, index > whole.lowerBound, !isSpace(before: index, in: text) { end = index }
-      wasJoiner = unit.isJoiner
-      indicators = unit.isRegionalIndicator ? indicators + 1 : 0
-      index += unit.length
-    }
-    guard let end else { return false }
+    guard let end = JSONUnit.cut(whole, to: room, in: text) else { return false }
     cut = end
     isChanged = true
     bytes -= whole.upperBound - end - Self.ellipsis.utf8CodeUnitCount
     return true
-  }
-
-  private func isSpace(before index: Int, in text: Span<UInt8>) -> Bool {
-    text[index - 1] == .space
   }
 }

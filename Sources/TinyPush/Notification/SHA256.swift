@@ -1,8 +1,8 @@
-/// SHA-256, for the identity of recipients and the names of invitations.
+/// SHA-256, for the identity of recipients and for names that are derived from others.
 ///
 /// Source: FIPS 180-4, sections 4.1.2, 5 and 6.2.
 package enum SHA256 {
-  static let digestByteCount = 32
+  package static let digestByteCount = 32
   private static let blockByteCount = 64
 
   private static let roundConstants: InlineArray<64, UInt32> = [

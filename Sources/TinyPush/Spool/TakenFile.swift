@@ -60,6 +60,8 @@ struct TakenFile: BitwiseCopyable {
   var unrecordedFrom = Int64.max
   /// The messages of the file that are not settled.
   var open: UInt32 = 0
+  /// The lane of the message that was read last.
+  var lane = Lane.devices
   /// How far the file was read.
   var cursor: Cursor
 

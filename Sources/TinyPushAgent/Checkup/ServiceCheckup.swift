@@ -94,7 +94,7 @@ extension Checkup {
         rendition: Rendition(notification, for: nil, in: text, config.courier.rules),
         expiration: 0, priority: notification.priority, pushType: notification.pushType,
         number: MessageNumber(0)),
-      in: text)
+      in: text, to: Span())
   }
 
   /// Writes and reads until the request has an outcome.

@@ -137,13 +137,3 @@ struct ProxyTunnel: ~Copyable {
     }
   }
 }
-
-extension Text {
-  /// Appends bytes in base64 (RFC 4648, section 4).
-  mutating func append(base64 bytes: Span<UInt8>) {
-    append(
-      bytes: bytes,
-      inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-    for _ in 0..<(3 - bytes.count % 3) % 3 { append("=") }
-  }
-}

@@ -1,76 +1,248 @@
 import TinyPush
 import TinyPushBinary
 import TinyPushHTTP2
+import TinyPushWebPush
 
-/// The link for the configured protocol.
+/// The links to all push services: that of devices, and those of browsers.
 ///
-/// One type for both links lets the program contain the courier's generic code only once.
+/// One type for all links lets the program contain the courier's generic code only once. Everything
+/// concerns the link of the selected lane, unless its name says otherwise.
 struct PushLink: ~Copyable, Link {
+  /// The protocol of the service of devices.
   let service: PushProtocol
-  private(set) var binary: BinaryLink
-  private(set) var http2: HTTP2Link
+  private var binary: BinaryLink
+  private var devices: HTTP2Link
+  /// The links to the services of browsers, by lane.
+  private let browsers = UnsafeMutablePointer<HTTP2Link>.allocate(capacity: Lane.count)
+  private var isMade: InlineArray<9, Bool> = .init(repeating: false)
+  private let messageSeal: MessageSeal?
+  private let browserSettings: Courier.Settings
+  private var seed: UInt64
+  /// The selected lane, which is the one of the present step.
+  private(set) var lane = Lane.devices
+  /// The lane of the last report.
+  private(set) var reportLane = Lane.devices
   private let pinned = Pinned()
 
-  /// Creates both links; the unused one allocates no memory.
+  /// The most requests to one service of browsers that wait for answers.
+  private static let browserStreams = 32
+
+  /// Creates both links to devices; the unused one allocates no memory.
+  ///
+  /// - Parameter messageSeal: encrypts messages to browsers; nil: none are sent.
   init(
     _ settings: Courier.Settings, _ binary: BinaryLink.Settings,
-    _ http2: consuming HTTP2Link.Service, seed: UInt64
+    _ http2: consuming HTTP2Link.Service, _ messageSeal: MessageSeal?, seed: UInt64
   ) {
     service = settings.rules.service
+    self.messageSeal = messageSeal
+    self.seed = seed
+    var browserSettings = settings
+    browserSettings.streams = min(settings.streams, Self.browserStreams)
+    self.browserSettings = browserSettings
+    let hasDevices = settings.hasDevices
     self.binary = BinaryLink(
-      settings, binary, seed: seed, isUsed: settings.rules.service == .binary)
-    self.http2 = HTTP2Link(
-      settings, http2, seed: seed, isUsed: settings.rules.service == .http2)
+      settings, binary, seed: seed, isUsed: hasDevices && settings.rules.service == .binary)
+    devices = HTTP2Link(
+      settings, http2, seed: seed, isUsed: hasDevices && settings.rules.service == .http2)
+    isMade[Lane.devices.index] = true
   }
 
-  private var isBinary: Bool { service == .binary }
+  deinit {
+    for number in 1..<Lane.count where isMade[number] {
+      (browsers + number).deinitialize(count: 1)
+    }
+    browsers.deallocate()
+  }
 
-  var isOpen: Bool { isBinary ? binary.isOpen : http2.isOpen }
-  var deadline: Instant? { isBinary ? binary.deadline : http2.deadline }
-  var isBusy: Bool { isBinary ? binary.isBusy : http2.isBusy }
-  var isUp: Bool { isBinary ? binary.isUp : http2.isUp }
+  // MARK: - Lanes
+
+  var lanes: Int { messageSeal == nil ? 1 : Lane.count }
+
+  mutating func select(_ lane: Lane) { self.lane = lane }
+
+  mutating func assign(to authority: Span<UInt8>) {
+    let place = browsers + lane.index
+    if isMade[lane.index] { place.deinitialize(count: 1) }
+    isMade[lane.index] = true
+    seed = seed &* 6_364_136_223_846_793_005 &+ 1
+    place.initialize(
+      to: HTTP2Link(
+        browserSettings, HTTP2Link.Service(ofBrowsers: authority, messageSeal!), seed: seed))
+  }
+
+  /// Whether the selected lane has a link.
+  var hasLink: Bool { isMade[lane.index] }
+
+  /// The host of the selected service, with its port if that is not 443; valid as long as the link.
+  var authority: Span<UInt8> { @_lifetime(immortal) get { http2.authority } }
+
+  private var isBinary: Bool { lane == .devices && service == .binary }
+
+  /// The HTTP/2 link of the selected lane.
+  private var http2: HTTP2Link {
+    _read {
+      if lane == .devices { yield devices } else { yield browsers[lane.index] }
+    }
+    _modify {
+      if lane == .devices { yield &devices } else { yield &browsers[lane.index] }
+    }
+  }
+
+  /// Calls `body` with each lane that has a link, which is selected meanwhile.
+  private mutating func forEachLane(_ body: (inout PushLink) -> Void) {
+    let selected = lane
+    for number in 0..<lanes where isMade[number] {
+      lane = Lane(number)
+      body(&self)
+    }
+    lane = selected
+  }
+
+  // MARK: - All lanes
+
+  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
+    if service == .binary {
+      if let outcome = binary.takeOutcome() { return outcome }
+    } else if let outcome = devices.takeOutcome() {
+      return outcome
+    }
+    for number in 1..<Lane.count where isMade[number] {
+      if let outcome = browsers[number].takeOutcome() { return outcome }
+    }
+    return nil
+  }
+
+  mutating func takeProved() -> UInt64? {
+    if service == .binary {
+      if let proved = binary.takeProved() { return proved }
+    } else if let proved = devices.takeProved() {
+      return proved
+    }
+    for number in 1..<Lane.count where isMade[number] {
+      if let proved = browsers[number].takeProved() { return proved }
+    }
+    return nil
+  }
+
+  mutating func resetPoisonSearch() { if service == .binary { binary.resetPoisonSearch() } }
+
+  var deadline: Instant? {
+    var earliest = service == .binary ? binary.deadline : devices.deadline
+    for number in 1..<Lane.count where isMade[number] {
+      earliest.include(browsers[number].deadline)
+    }
+    return earliest
+  }
+
+  var isBusy: Bool {
+    if service == .binary ? binary.isBusy : devices.isBusy { return true }
+    for number in 1..<Lane.count where isMade[number] && browsers[number].isBusy { return true }
+    return false
+  }
+
+  /// Whether any connection is up.
+  var isAnyUp: Bool {
+    if service == .binary ? binary.isUp : devices.isUp { return true }
+    for number in 1..<Lane.count where isMade[number] && browsers[number].isUp { return true }
+    return false
+  }
+
+  /// Whether deliveries over the binary protocol need time, since no answer proves them.
+  var isSettling: Bool { service == .binary && binary.isUp && binary.failures == 0 }
+
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    if service == .binary { binary.forEachBuffer(body) } else { devices.forEachBuffer(body) }
+    for number in 1..<Lane.count where isMade[number] { browsers[number].forEachBuffer(body) }
+  }
+
+  mutating func takeTraffic() -> LinkTraffic {
+    var traffic = service == .binary ? binary.takeTraffic() : devices.takeTraffic()
+    for number in 1..<Lane.count where isMade[number] {
+      traffic.add(browsers[number].takeTraffic())
+    }
+    return traffic
+  }
+
+  mutating func takeReport() -> Report? {
+    reportLane = .devices
+    if let report = service == .binary ? binary.takeReport() : devices.takeReport() {
+      return report
+    }
+    for number in 1..<Lane.count where isMade[number] {
+      reportLane = Lane(number)
+      if let report = browsers[number].takeReport() { return report }
+    }
+    return nil
+  }
+
+  /// Tells all links that the machine was suspended.
+  mutating func allSuspended(until now: Instant) {
+    forEachLane { $0.suspended(until: now) }
+  }
+
+  /// Ends the waits of all links before connecting.
+  mutating func allDialAtOnce() { forEachLane { $0.dialAtOnce() } }
+
+  /// Whether there are answers that the courier has not yet received as outcomes.
+  var hasAnswers: Bool {
+    if service == .http2, devices.hasAnswers { return true }
+    for number in 1..<Lane.count where isMade[number] && browsers[number].hasAnswers {
+      return true
+    }
+    return false
+  }
+
+  /// Calls `body` with the notifications to count now.
+  ///
+  /// These are those in the binary link's batch that are sent for the first time, or those that a
+  /// service has just accepted.
+  func forEachCounted(_ body: (MessageNumber) -> Void) {
+    if isBinary { return binary.forEachFirst(body) }
+    if service == .http2 { devices.forEachAccepted(body) }
+    for number in 1..<Lane.count where isMade[number] { browsers[number].forEachAccepted(body) }
+  }
+
+  /// The reason for which a service refuses the configuration; nil if none does.
+  var refusedConfiguration: Rejection? {
+    if service == .http2, let refused = devices.refusedConfiguration { return refused }
+    for number in 1..<Lane.count where isMade[number] {
+      if let refused = browsers[number].refusedConfiguration { return refused }
+    }
+    return nil
+  }
+
+  // MARK: - The selected lane
+
+  var isOpen: Bool { isBinary ? binary.isOpen : hasLink && http2.isOpen }
+  var isUp: Bool { isBinary ? binary.isUp : hasLink && http2.isUp }
   var hasProgressed: Bool { isBinary ? binary.hasProgressed : http2.hasProgressed }
-  var nextDialAt: Instant? { isBinary ? binary.nextDialAt : http2.nextDialAt }
+  var nextDialAt: Instant? { isBinary ? binary.nextDialAt : hasLink ? http2.nextDialAt : nil }
   var failures: Int { isBinary ? binary.failures : http2.failures }
   var isAwaitingEnd: Bool { isBinary ? binary.isAwaitingEnd : http2.isAwaitingEnd }
+  /// Whether the selected service refuses the configuration.
+  var isRefused: Bool { !isBinary && http2.refusedConfiguration != nil }
 
   func obstacle(payloadBytes: Int) -> Obstacle? {
     if isBinary { return binary.obstacle(payloadBytes: payloadBytes) }
     return http2.obstacle(payloadBytes: payloadBytes)
   }
-  mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
-    if isBinary { binary.take(message, in: text) } else { http2.take(message, in: text) }
-  }
-  mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
-    if isBinary { return binary.takeOutcome() }
-    return http2.takeOutcome()
-  }
-  mutating func takeProved() -> UInt64? {
-    if isBinary { return binary.takeProved() }
-    return http2.takeProved()
-  }
-  mutating func resetPoisonSearch() {
-    if isBinary { binary.resetPoisonSearch() } else { http2.resetPoisonSearch() }
+  mutating func take(
+    _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
+  ) {
+    if isBinary {
+      binary.take(message, in: text, to: subscription)
+    } else {
+      http2.take(message, in: text, to: subscription)
+    }
   }
   mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     if isBinary { return binary.advance(to: time, isStopping: isStopping) }
-    return http2.advance(to: time, isStopping: isStopping)
+    return hasLink ? http2.advance(to: time, isStopping: isStopping) : nil
   }
   mutating func nextStep(_ supply: Supply) -> Courier.Step? {
     if isBinary { return binary.nextStep(supply) }
-    return http2.nextStep(supply)
-  }
-  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
-    if isBinary { return binary.forEachBuffer(body) }
-    return http2.forEachBuffer(body)
-  }
-  mutating func takeTraffic() -> LinkTraffic {
-    if isBinary { return binary.takeTraffic() }
-    return http2.takeTraffic()
-  }
-  mutating func takeReport() -> Report? {
-    if isBinary { return binary.takeReport() }
-    return http2.takeReport()
+    return hasLink ? http2.nextStep(supply) : nil
   }
   mutating func connected() {
     if isBinary { binary.connected() } else { http2.connected() }
@@ -118,18 +290,7 @@ struct PushLink: ~Copyable, Link {
     return http2.batchContents()
   }
 
-  /// Calls `body` with the notifications to count now.
-  ///
-  /// These are those in the binary link's batch that are sent for the first time, or those that the
-  /// HTTP/2 service has just accepted.
-  func forEachCounted(_ body: (MessageNumber) -> Void) {
-    if isBinary { binary.forEachFirst(body) } else { http2.forEachAccepted(body) }
-  }
-
   // MARK: - Only for HTTP/2
-
-  /// Whether there are answers that the courier has not yet received as outcomes.
-  var hasAnswers: Bool { isBinary ? false : http2.hasAnswers }
 
   mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64, isStored: Bool) {
     http2.authorized(token, issuedAt: issuedAt, isStored: isStored)
@@ -140,6 +301,4 @@ struct PushLink: ~Copyable, Link {
   var isTokenInvalid: Bool { http2.isTokenInvalid }
   mutating func receivedAside(_ bytes: Span<UInt8>) { http2.receivedAside(bytes) }
   mutating func asideEnded() { http2.asideEnded() }
-  /// The service's reason for refusing the configuration; nil if it does not.
-  var refusedConfiguration: Rejection? { isBinary ? nil : http2.refusedConfiguration }
 }

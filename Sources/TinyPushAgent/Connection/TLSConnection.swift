@@ -20,6 +20,16 @@ public struct TLSConnection: ~Copyable {
     case up
   }
 
+  /// Whom a connection leads to.
+  package enum Peer {
+    /// The service that the configuration names, or a server for MQTT.
+    case configured
+    /// The same without TLS.
+    case plain
+    /// A push service that a browser chose.
+    case browsers
+  }
+
   /// The result of a step of the handshake, or of a call on the connection.
   package enum Outcome {
     case done
@@ -54,7 +64,9 @@ public struct TLSConnection: ~Copyable {
   private var addresses: UnsafeMutablePointer<addrinfo>?
   private var nextAddress: UnsafeMutablePointer<addrinfo>?
   private let timeout: Duration
-  private let isPlain: Bool
+  private let kind: Peer
+  private let allowsPrivate: Bool
+  private var isPlain: Bool { kind == .plain }
   private var tunnel = ProxyTunnel()
   let server: HostPort
   /// The proxy in front of the server; its host is empty if absent.
@@ -66,11 +78,13 @@ public struct TLSConnection: ~Copyable {
   /// - Parameters:
   ///   - address: `HOST` or `HOST:PORT`, the latter with brackets if the host has colons.
   ///   - port: the default port.
-  ///   - isPlain: whether the connection is TCP without TLS.
+  ///   - kind: whom the connection leads to.
   package init(
-    address: Span<UInt8>, port: StaticString, _ config: borrowing Config, isPlain: Bool = false
+    address: Span<UInt8>, port: StaticString, _ config: borrowing Config,
+    _ kind: Peer = .configured
   ) {
-    self.isPlain = isPlain
+    self.kind = kind
+    allowsPrivate = kind != .browsers || config.allowsPrivateEndpoints
     server = HostPort(address, port: port)
     proxy = HostPort(config.proxy.span, port: "")
     timeout = config.connectTimeout
@@ -146,6 +160,14 @@ public struct TLSConnection: ~Copyable {
     closeSocket(epoll: epoll)
     while let address = nextAddress {
       nextAddress = address.pointee.ai_next
+      // The browser chose the host, and must not reach what only this machine can reach.
+      guard allowsPrivate || isProxied || clinux_is_public(address.pointee.ai_addr) != 0 else {
+        problem.clear()
+        server.append(to: &problem)
+        problem.append(
+          " is in a private network: remove the subscription, or set private-endpoints = yes")
+        continue
+      }
       let socket = CLinux.socket(
         address.pointee.ai_family,
         Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -268,16 +290,22 @@ public struct TLSConnection: ~Copyable {
 
   /// Whether the service agreed to HTTP/2, if that is the configured protocol.
   private mutating func isExpectedProtocol(_ config: borrowing Config) -> Bool {
-    guard config.courier.rules.service == .http2, let session,
+    guard speaksHTTP2(config), let session,
       !CString.span(cmbed_alpn(session)).equals("h2")
     else { return true }
     failure = Int32(CMBED_PROTOCOL)
     problem.clear()
     problem.append("The server ", cString: server.host.pointer)
+    problem.append(" does not speak HTTP/2")
     problem.append(
-      " does not speak HTTP/2. Correct gateway, or for a gateway of the binary protocol set protocol = binary."
-    )
+      kind == .browsers
+        ? ", which every push service of a browser must."
+        : ". Correct gateway, or for a gateway of the binary protocol set protocol = binary.")
     return false
+  }
+
+  private func speaksHTTP2(_ config: borrowing Config) -> Bool {
+    kind == .browsers || config.courier.rules.service == .http2
   }
 
   private func setOptions() {
@@ -293,10 +321,12 @@ public struct TLSConnection: ~Copyable {
   private mutating func openSession(_ config: borrowing Config) -> Bool {
     var options = cmbed_client_options()
     options.ca = config.ca.pointer
-    options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
-    options.key = config.key.isEmpty ? nil : config.key.pointer
+    if kind != .browsers {
+      options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
+      options.key = config.key.isEmpty ? nil : config.key.pointer
+    }
     options.host = server.host.pointer
-    if config.courier.rules.service == .http2 { options.alpn = ("h2" as StaticString).cString }
+    if speaksHTTP2(config) { options.alpn = ("h2" as StaticString).cString }
     options.peer = peer
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }

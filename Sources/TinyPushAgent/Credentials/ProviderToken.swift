@@ -22,7 +22,7 @@ public struct ProviderToken: ~Copyable {
   }
 
   /// The seconds for which a token is used.
-  public static var useSeconds: Int64 { ProviderTokenRule.useSeconds }
+  public static var useSeconds: Int64 { ProviderTokenRule.Lifetime.apple.useSeconds }
 
   /// The token, as it follows `bearer ` in the header `authorization`.
   public private(set) var text = Text(capacity: textMax)
@@ -170,30 +170,5 @@ public struct ProviderToken: ~Copyable {
     part.append(now)
     part.append("}")
     text.append(base64URL: part.bytes)
-  }
-}
-
-extension Text {
-  /// Appends bytes in base64 without padding, in the URL alphabet (RFC 4648, section 5).
-  package mutating func append(base64URL bytes: Span<UInt8>) {
-    append(
-      bytes: bytes,
-      inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-  }
-
-  /// Appends a character of the alphabet for each six bits.
-  @inline(never)
-  mutating func append(bytes: Span<UInt8>, inSixesOf alphabet: StaticString) {
-    var bits: UInt32 = 0
-    var count: UInt32 = 0
-    for index in bytes.indices {
-      bits = bits << 8 | UInt32(bytes[index])
-      count += 8
-      while count >= 6 {
-        count -= 6
-        append(byte: alphabet.span[Int(bits >> count & 63)])
-      }
-    }
-    if count > 0 { append(byte: alphabet.span[Int(bits << (6 - count) & 63)]) }
   }
 }

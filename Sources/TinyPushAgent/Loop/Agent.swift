@@ -2,6 +2,7 @@ import CLinux
 import CMbed
 import TinyPush
 import TinyPushHTTP2
+import TinyPushWebPush
 
 /// Runs a ``Courier`` on a spool, a socket and a clock: does each step that the courier asks for
 /// and reports the result to it.
@@ -14,11 +15,9 @@ public struct Agent: ~Copyable {
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
-  var connection: TLSConnection
-  /// A connection that was set aside: the agent only reads the remaining answers from it.
-  var aside: TLSConnection
+  var channels = Channels()
   var providerToken: ProviderToken
-  var connectionState = ConnectionState()
+  var vapidToken = VAPIDToken()
   var output: AgentOutput
   var events: EventPoll
   var watch = SpoolWatch()
@@ -60,8 +59,8 @@ public struct Agent: ~Copyable {
     courier = Courier(config.courier)
     link = Self.link(config, address.bytes, seed: seed)
     recipients = RecipientsDirectory(config.recipients.pointer)
-    connection = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
-    aside = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
+    channels.set(
+      .devices, Channel(to: address.bytes, port: config.gatewayPort, .configured, config))
     providerToken = ProviderToken(config)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
@@ -79,7 +78,9 @@ public struct Agent: ~Copyable {
   private static func link(
     _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
   ) -> PushLink {
-    PushLink(config.courier, config.binary, HTTP2Link.Service(config, at: address), seed: seed)
+    PushLink(
+      config.courier, config.binary, HTTP2Link.Service(config, at: address),
+      config.courier.hasWebPush ? MessageSeal.ofSystem() : nil, seed: seed)
   }
 
   // MARK: - The loop
@@ -113,19 +114,19 @@ public struct Agent: ~Copyable {
       case .write: write()
       case .listen:
         listen()
-        if connectionState.isUnread, let status = shouldGiveUp() { return finish(status) }
+        if isAnyUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
       case .authorize: authorize()
       case .setAside:
-        swap(&connection, &aside)
+        channels[lane].setAside()
         // epoll does not report bytes that the TLS layer has already read.
         receiveAside()
-        output.publishDown(gateway.span)
+        publishDown()
       case .closeAside: aside.hangUp(epoll: events.epoll, closeNotify: true)
       case .disconnect:
-        if link.service == .http2 { connection.dropUnsent() }
+        if lane != .devices || link.service == .http2 { connection.dropUnsent() }
         connection.hangUp(epoll: events.epoll, closeNotify: true)
-        output.publishDown(gateway.span)
+        publishDown()
       case .wait(let until):
         output.log.catchUp()
         output.page.update(courier, link, filesFound: filesFound)
@@ -154,17 +155,32 @@ public struct Agent: ~Copyable {
   private mutating func shouldGiveUp() -> ExitStatus? {
     if ending.isOver(at: Clock.now()) { return .ok }
     guard config.courier.isOnce else { return nil }
-    if connectionState.isConfigBroken || link.refusedConfiguration != nil { return .config }
     if courier.isScanBroken { return .inputOutput }
-    let isHopeless =
-      output.outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
+    var status: ExitStatus?
+    for number in 0..<link.lanes where courier.wantsConnection(in: Lane(number)) {
+      guard let why = whyHopeless(Lane(number)) else { return nil }
+      // What can be tried again later is no matter of the configuration.
+      status = status == .tryLater ? .tryLater : why
+    }
+    return status
+  }
+
+  /// Returns the exit status if a run does not wait for a service any longer.
+  private mutating func whyHopeless(_ lane: Lane) -> ExitStatus? {
+    link.select(lane)
+    guard channels.has(lane), link.hasLink else { return nil }
+    if connectionState.isConfigBroken || link.isRefused { return .config }
+    let isHopeless = outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
     output.log.flush()
-    connection.hangUp(epoll: events.epoll, closeNotify: true)
-    aside.hangUp(epoll: events.epoll, closeNotify: true)
+    for number in 0..<link.lanes where channels.has(Lane(number)) {
+      link.select(Lane(number))
+      connection.hangUp(epoll: events.epoll, closeNotify: true)
+      aside.hangUp(epoll: events.epoll, closeNotify: true)
+    }
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)

@@ -5,7 +5,8 @@ import TinyPush
 /// Dialing, reading from and writing to the connection.
 extension Agent {
   mutating func dial() {
-    output.publish(.connecting, gateway.span)
+    prepareChannel()
+    publish(.connecting, service)
     if case .failed = connection.dial(epoll: events.epoll, at: Clock.now()) { dialFailed() }
   }
 
@@ -38,16 +39,16 @@ extension Agent {
   }
 
   mutating func dialFailed() {
-    output.outage.failed(at: Clock.now())
+    outage.failed(at: Clock.now())
     connectionState.failed(isOurFault: connection.isOurFault, wasUp: connection.phase == .up)
     var text = Text()
     text.append("cannot connect to ")
     // A problem with an address begins with that address.
-    if !connection.problem.bytes.begins(with: gateway.span) {
-      text.append(cString: gateway.pointer)
+    if !connection.problem.unsafeBytes.begins(with: service) {
+      text.append(cString: channels.gateway(of: lane))
       text.append(": ")
     }
-    text.append(bytes: connection.problem.bytes)
+    text.append(bytes: connection.problem.unsafeBytes)
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")
     }
@@ -55,7 +56,7 @@ extension Agent {
       text.append(" It did so right after the handshake: run \"tinypush check\" to find out why.")
     }
     countFiles()
-    output.publish(.down, text.bytes)
+    publish(.down, text.bytes)
     output.log(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: events.epoll, closeNotify: false)
     link.disconnected(at: Clock.now(), byPeer: false)
@@ -65,7 +66,7 @@ extension Agent {
   ///
   /// A very large spool is counted only once.
   private mutating func countFiles() {
-    guard !courier.areFilesKnown, output.outage.attempts == 1 || filesFound < Self.recountedMax
+    guard !courier.areFilesKnown, outage.attempts == 1 || filesFound < Self.recountedMax
     else {
       return
     }
@@ -125,18 +126,19 @@ extension Agent {
     guard isNews || connection.isOurFault else { return }
     var text = Text()
     text.append("connection to ")
-    text.append(cString: gateway.pointer)
+    text.append(cString: channels.gateway(of: lane))
     text.append(" ended: ")
-    text.append(bytes: connection.problem.bytes)
-    output.publish(.down, text.bytes)
+    text.append(bytes: connection.problem.unsafeBytes)
+    publish(.down, text.bytes)
     output.log(connection.isOurFault ? .error : .notice, text, about: .connection)
-    output.outage.ended()
+    outage.ended()
   }
 
   /// Gives the link the provider token, or logs why there is none.
   mutating func authorize() {
     let now = Clock.time()
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
+    guard lane == .devices else { return authorizeForBrowsers(now) }
     let refused = link.refusedTokenIssuedAt
     switch providerToken.token(now, refused: refused, isInvalid: link.isTokenInvalid) {
     case .ready(let issuedAt):
@@ -157,7 +159,23 @@ extension Agent {
       link.notAuthorized(until: now.now + Self.keyPatience)
       connectionState.failed(isOurFault: true, wasUp: false)
     }
-    output.publish(.down, text.bytes)
+    publish(.down, text.bytes)
+    output.log(.error, text, about: .connection)
+  }
+
+  /// Gives the link to a service of browsers its token, or logs why there is none.
+  private mutating func authorizeForBrowsers(_ now: Time) {
+    var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
+    if let wall = now.wallSeconds {
+      if vapidToken.make(for: link.authority, config, at: wall) {
+        return link.authorized(vapidToken.text.unsafeBytes, issuedAt: wall, isStored: false)
+      }
+      text.append(bytes: vapidToken.problem.bytes)
+      link.notAuthorized(until: now.now + Self.keyPatience)
+    } else {
+      text.append("this machine's clock is not set, so no token for browsers can be made")
+      link.notAuthorized(until: now.now + Self.clockPatience)
+    }
     output.log(.error, text, about: .connection)
   }
 

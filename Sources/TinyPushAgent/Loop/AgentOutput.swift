@@ -7,7 +7,6 @@ struct AgentOutput: ~Copyable {
   var log = Log()
   var page = MappedStatusPage()
   var progress: ProgressBar
-  var outage = Outage()
   /// The last report about the current connection; empty if there was none.
   private var whyDown = Text(capacity: 256)
   /// The reason why the status page cannot be written; 0 if it can.
@@ -50,10 +49,16 @@ struct AgentOutput: ~Copyable {
 
   /// Logs a report of the courier or the link.
   ///
-  /// - Parameter name: the file that a report about a token belongs to.
+  /// - Parameters:
+  ///   - name: the file that a report about a token belongs to.
   @inline(never)
-  mutating func log(_ report: Report, of name: Span<UInt8>) {
+  ///   - host: the service that the report is about; empty: that of devices.
+  mutating func log(_ report: Report, of name: Span<UInt8>, at host: Span<UInt8>) {
     var text = Text()
+    if host.count > 0 {
+      text.append(printable: host)
+      text.append(": ")
+    }
     let priority = report.describe(in: &text)
     switch report {
     case .tokenInvalid, .tokenGone, .tokenSpared:
@@ -67,8 +72,7 @@ struct AgentOutput: ~Copyable {
     default: break
     }
     log(priority, text, about: report.topic)
-    guard report.topic == .connection else { return }
-    outage.ended()
+    guard report.topic == .connection, host.count == 0 else { return }
     whyDown.clear()
     whyDown.append(text)
   }

@@ -26,9 +26,9 @@ extension Agent {
     facts.isWaiting =
       courier.filesUnderWay > 0 || !courier.areFilesKnown && filesFound > 0
     facts.settled = courier.counters.settled &+ courier.counters.refused &+ courier.counters.gone
-    facts.isConnected = link.isUp
-    facts.isSettling = link.service == .binary && link.isUp && link.failures == 0
-    facts.isRefused = link.refusedConfiguration != nil || connectionState.isConfigBroken
+    facts.isConnected = link.isAnyUp
+    facts.isSettling = link.isSettling
+    facts.isRefused = link.refusedConfiguration != nil || isAnyConfigBroken
     facts.certificateEnd = knownCertificateEnd
     return facts
   }
@@ -39,10 +39,10 @@ extension Agent {
       text.append("alerts wait, and none could be delivered for ")
       text.append(rounded: config.troubleAfter)
       text.append(": ")
-      if link.isUp || connection.problem.count == 0 {
+      if link.isAnyUp || connection.problem.count == 0 {
         text.append("the service does not accept them")
       } else {
-        text.append(bytes: connection.problem.bytes)
+        text.append(bytes: connection.problem.unsafeBytes)
       }
     case .certificate:
       let left = knownCertificateEnd - (time.wallSeconds ?? 0)
@@ -59,7 +59,7 @@ extension Agent {
       } else {
         text.append(
           bytes: connection.problem.count > 0
-            ? connection.problem.bytes : providerToken.problem.bytes)
+            ? connection.problem.unsafeBytes : providerToken.problem.unsafeBytes)
       }
     }
   }

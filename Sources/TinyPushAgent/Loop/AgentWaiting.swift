@@ -10,14 +10,18 @@ extension Agent {
 
   /// Handles the events that have happened, and waits for one if asked to.
   mutating func poll(_ wait: Wait) {
-    // Nothing can be read from a closed connection.
-    if connection.phase != .up { connectionState.isUnread = false }
+    forEachChannel {
+      // Nothing can be read from a closed connection.
+      if $0.connection.phase != .up { $0.connectionState.isUnread = false }
+    }
     var timeout: Int32 = 0
     var restsSince: Instant?
     if case .until(let instant) = wait {
       var earliest = instant
-      earliest.include(connection.deadline)
-      earliest.include(connectionState.quietUntil)
+      for number in 0..<link.lanes where channels.has(Lane(number)) {
+        earliest.include(channels[Lane(number)].connection.deadline)
+        earliest.include(channels[Lane(number)].state.quietUntil)
+      }
       earliest.include(ending.deadline)
       earliest.include(watch.retryAt)
       if !config.onTrouble.isEmpty {
@@ -27,7 +31,7 @@ extension Agent {
       let now = Clock.now()
       restsSince = now
       earliest.include(watchdog.restUntil(at: now))
-      if !connectionState.isUnread {
+      if !isAnyUnread {
         timeout = earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
       }
     }
@@ -35,22 +39,31 @@ extension Agent {
     if timeout != 0 { noticeSleep() }
     if watchdog.isOn { feedWatchdog(restsSince) }
     if let retryAt = watch.retryAt, retryAt <= Clock.now() { watchSpool() }
-    var isConnectionReady = false
-    var isWritable = false
     for index in 0..<count {
       switch events.source(index) {
       case .signals: takeSignals()
       case .clock: takeClockChange()
       case .descriptor(watch.descriptor, _): takeSpoolEvents()
-      case .descriptor(connection.descriptor, let writable):
-        isConnectionReady = true
-        isWritable = writable
-      case .descriptor(aside.descriptor, _): receiveAside()
-      case .descriptor: break
+      case .descriptor(let descriptor, let writable):
+        forEachChannel {
+          if descriptor == $0.aside.descriptor { $0.receiveAside() }
+          if descriptor == $0.connection.descriptor {
+            $0.connectionState.isReady = true
+            $0.connectionState.isWritable = writable
+          }
+        }
       }
     }
+    forEachChannel { $0.takeConnectionEvents() }
+  }
+
+  /// Handles what has happened to the connection of the selected lane.
+  private mutating func takeConnectionEvents() {
+    let (isReady, isWritable) = (connectionState.isReady, connectionState.isWritable)
+    connectionState.isReady = false
+    connectionState.isWritable = false
     if connection.phase == .up {
-      if isConnectionReady || connectionState.isUnread { receive() }
+      if isReady || connectionState.isUnread { receive() }
       endQuietPeriod()
       if isWritable, connection.phase == .up {
         connection.watch(epoll: events.epoll, writable: false)
@@ -58,14 +71,14 @@ extension Agent {
       }
     } else if connection.phase != .none {
       let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
-      if isConnectionReady || isLate { proceed() }
+      if isReady || isLate { proceed() }
     }
   }
 
   /// Tells the link if the machine was suspended during the wait.
   private mutating func noticeSleep() {
     let now = Clock.asleep()
-    if now > asleep + .seconds(1) { link.suspended(until: Clock.now()) }
+    if now > asleep + .seconds(1) { link.allSuspended(until: Clock.now()) }
     asleep = now
   }
 
@@ -73,14 +86,18 @@ extension Agent {
     let now = Clock.now()
     poll(.zero)
     noticeSleep()
-    if !connectionState.isUnread { link.heard(until: now) }
+    forEachChannel {
+      if $0.link.hasLink, !$0.connectionState.isUnread { $0.link.heard(until: now) }
+    }
   }
 
   private mutating func takeClockChange() {
     guard events.takeClockChange() else { return }
     output.page.clockWasSet()
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
-    if connection.isClockWrong || providerToken.lacksClock { link.dialAtOnce() }
+    var isClockAwaited = providerToken.lacksClock
+    forEachChannel { if $0.connection.isClockWrong { isClockAwaited = true } }
+    if isClockAwaited || config.courier.hasWebPush { link.allDialAtOnce() }
   }
 
   private mutating func takeSignals() {

@@ -39,18 +39,20 @@ extension Agent {
   mutating func logConnection() {
     var text = Text()
     text.append("connected to ")
-    text.append(cString: gateway.pointer)
+    text.append(cString: channels.gateway(of: lane))
     text.append(" (")
     text.append(cString: connection.version)
     text.append(", ")
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
-    if let version = connection.version, let suite = connection.suite {
-      output.page.publish(version, suite)
+    if isShown {
+      if let version = connection.version, let suite = connection.suite {
+        output.page.publish(version, suite)
+      }
+      knowCertificateEnd()
+      output.publishUp(text.bytes)
     }
-    knowCertificateEnd()
-    output.publishUp(text.bytes)
-    guard output.outage.connected(at: Clock.now(), in: &text) else { return }
+    guard outage.connected(at: Clock.now(), in: &text) else { return }
     output.log.write(.info, text, about: .connection)
   }
 
@@ -70,8 +72,14 @@ extension Agent {
   }
 
   mutating func takeReports() {
-    while let report = courier.takeReport() ?? link.takeReport() {
-      output.log(report, of: courier.nameReported())
+    while let report = courier.takeReport() {
+      output.log(report, of: courier.nameReported(), at: Span())
+    }
+    while let report = link.takeReport() {
+      link.select(link.reportLane)
+      let isOfBrowsers = lane != .devices && channels.has(lane)
+      output.log(report, of: Span(), at: isOfBrowsers ? service : Span())
+      if report.topic == .connection, channels.has(lane) { outage.ended() }
     }
   }
 
@@ -110,7 +118,7 @@ extension Agent {
       if status == .tryLater { text.append(": try again later") }
       if connection.problem.count > 0 {
         text.append(". The last connection: ")
-        text.append(bytes: connection.problem.bytes)
+        text.append(bytes: connection.problem.unsafeBytes)
       }
     }
     output.log.write(.info, text)

@@ -2,6 +2,8 @@ import TinyPush
 
 /// What the agent knows about its connection besides the TLS state.
 struct ConnectionState {
+  /// Whether something has happened to the socket, and whether it takes bytes again.
+  var (isReady, isWritable) = (false, false)
   /// Whether unread bytes may be left after the last read.
   var isUnread = false
   /// Whether the last connection failed because of our certificate or key.

@@ -1,0 +1,93 @@
+import CLinux
+import CMbed
+import TinyPush
+import TinyPushWebPush
+
+/// The token that identifies this machine to the push services of browsers, one for each of them.
+///
+/// Source: RFC 8292.
+struct VAPIDToken: ~Copyable {
+  /// The token and the public key, as they follow `vapid ` in the header `authorization`.
+  private(set) var text = Text(capacity: 1024)
+  /// Why there is no token; empty if all is well.
+  private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX) + 4200)
+
+  /// How long a token is valid, in seconds; services refuse more than a day.
+  private static let validSeconds: Int64 = 43_200
+
+  deinit {}
+
+  init() {}
+
+  /// Makes a token for a service, and returns whether that worked.
+  ///
+  /// - Parameter authority: the host of the service, with its port if that is not 443.
+  @inline(never)
+  mutating func make(
+    for authority: Span<UInt8>, _ config: borrowing Config, at wall: Int64
+  ) -> Bool {
+    problem.clear()
+    var made = Text(capacity: 1024)
+    Self.writeClaims(authority, config.contact.span, until: wall + Self.validSeconds, in: &made)
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { reason.deallocate() }
+    var signature = InlineArray<64, UInt8>(repeating: 0)
+    var digest = InlineArray<32, UInt8>(repeating: 0)
+    var point = InlineArray<65, UInt8>(repeating: 0)
+    let key = config.vapidKey.pointer
+    let isSigned = made.bytes.withUnsafeBytes { bytes in
+      withUnsafeMutableBytes(of: &signature) { signature in
+        withUnsafeMutableBytes(of: &digest) { digest in
+          cmbed_sign(
+            signature.bindMemory(to: UInt8.self).baseAddress, key, bytes.baseAddress, bytes.count,
+            digest.bindMemory(to: UInt8.self).baseAddress, reason) == CMBED_OK
+        }
+      }
+    }
+    let isRead =
+      isSigned
+      && withUnsafeMutableBytes(of: &point) {
+        cmbed_signing_key_public(key, $0.bindMemory(to: UInt8.self).baseAddress, reason) == CMBED_OK
+      }
+    clinux_wipe_stack()
+    guard isRead else {
+      problem.append(cString: reason)
+      return false
+    }
+    text.clear()
+    text.append("t=")
+    text.append(made)
+    text.append(".")
+    text.append(base64URL: signature.span)
+    text.append(", k=")
+    text.append(base64URL: point.span)
+    return true
+  }
+
+  /// Appends the part of a token that is signed: the header and the claims.
+  static func writeClaims(
+    _ authority: Span<UInt8>, _ contact: Span<UInt8>, until end: Int64, in text: inout Text
+  ) {
+    text.append(base64URL: ("{\"typ\":\"JWT\",\"alg\":\"ES256\"}" as StaticString).span)
+    text.append(".")
+    var claims = Text(capacity: 640)
+    claims.append("{\"aud\":\"https://")
+    claims.append(bytes: authority)
+    claims.append("\",\"exp\":")
+    claims.append(end)
+    claims.append(",\"sub\":\"")
+    claims.append(bytes: contact)
+    claims.append("\"}")
+    text.append(base64URL: claims.bytes)
+  }
+}
+
+extension MessageSeal {
+  /// Encrypts messages by mbedTLS, with a fresh key for each of them.
+  static func ofSystem() -> MessageSeal {
+    MessageSeal { text, point, secret, body in
+      let written = cmbed_webpush_seal(body, point, secret, text.baseAddress, text.count)
+      return written > 0 ? Int(written) : nil
+    }
+  }
+}

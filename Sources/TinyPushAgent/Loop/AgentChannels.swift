@@ -1,0 +1,81 @@
+import TinyPush
+
+/// The channel of the selected lane, and what all channels have to do.
+extension Agent {
+  /// The lane of the present step or event.
+  var lane: Lane { link.lane }
+
+  var connection: TLSConnection {
+    _read { yield channels[lane].connection }
+    nonmutating _modify { yield &channels[lane].connection }
+  }
+
+  var aside: TLSConnection {
+    _read { yield channels[lane].aside }
+    nonmutating _modify { yield &channels[lane].aside }
+  }
+
+  var connectionState: ConnectionState {
+    get { channels[lane].state }
+    nonmutating _modify { yield &channels[lane].state }
+  }
+
+  var outage: Outage {
+    get { channels[lane].outage }
+    nonmutating _modify { yield &channels[lane].outage }
+  }
+
+  /// The address of the selected service, valid as long as its channel.
+  var service: Span<UInt8> {
+    @_lifetime(immortal) get { CString.span(channels.gateway(of: lane)) }
+  }
+
+  /// Makes a channel for the service to which the selected link leads, unless there is one.
+  mutating func prepareChannel() {
+    let authority = link.authority
+    guard lane != .devices else { return }
+    if channels.has(lane), service.equals(authority) { return }
+    channels.set(lane, Channel(to: authority, port: "443", .browsers, config))
+  }
+
+  /// Calls `body` for each lane with a channel, which is selected meanwhile.
+  mutating func forEachChannel(_ body: (inout Agent) -> Void) {
+    let selected = lane
+    for number in 0..<link.lanes where channels.has(Lane(number)) {
+      link.select(Lane(number))
+      body(&self)
+    }
+    link.select(selected)
+  }
+
+  /// Whether bytes of any connection are unread.
+  var isAnyUnread: Bool {
+    for number in 0..<link.lanes
+    where channels.has(Lane(number)) && channels[Lane(number)].state.isUnread {
+      return true
+    }
+    return false
+  }
+
+  /// Whether the last connection of any lane failed because of our certificate or key.
+  var isAnyConfigBroken: Bool {
+    for number in 0..<link.lanes
+    where channels.has(Lane(number)) && channels[Lane(number)].state.isConfigBroken {
+      return true
+    }
+    return false
+  }
+
+  /// Whether the status page shows the selected lane: that of devices, if devices are served.
+  var isShown: Bool { lane == .devices || !config.courier.hasDevices }
+
+  /// Publishes the state of a connection.
+  func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
+    if isShown { output.publish(connectivity, words) }
+  }
+
+  /// Publishes that the courier ended a connection.
+  func publishDown() {
+    if isShown { output.publishDown(service) }
+  }
+}

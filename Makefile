@@ -32,7 +32,7 @@ NEEDS_test := apt-utils binutils curl $(NEEDS_deb) faketime golang-go gpg gpg-ag
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
-NEEDS_browsertest := chromium firefox-esr python3 python3-cryptography
+NEEDS_browsertest := chromium firefox-esr openssl python3 python3-h2
 NEEDS_clients := curl golang-go nodejs openssl python3 python3-venv
 NEEDS_debtest := $(NEEDS_image) apt-utils curl gpg gpg-agent jq procps python3 systemd-container
 NEEDS_faults := openssl python3

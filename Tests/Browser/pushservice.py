@@ -1,34 +1,52 @@
-"""A stand-in for Mozilla's push service: the end of it to which Firefox connects.
+"""A stand-in for Mozilla's push service.
 
-Firefox opens a WebSocket, says hello, and registers a channel for each subscription. What the service
-delivers goes back on that WebSocket.
+Firefox opens a WebSocket, says hello, and registers a channel for each subscription. What somebody posts
+to the address of a subscription over HTTP/2 goes back on that WebSocket. Needs Debian's python3-h2, hence
+Debian's Python.
 """
 import base64
 import hashlib
 import json
 import queue
 import socket
+import ssl
 import threading
 import uuid
+
+import h2.config
+import h2.connection
+import h2.events
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class PushService:
-    """Serves browsers on 127.0.0.1; `endpoint` is the beginning of the addresses that it gives out."""
+    """Serves browsers and senders on 127.0.0.1, with a certificate for localhost."""
 
-    def __init__(self, endpoint):
-        self.endpoint = endpoint
+    def __init__(self, certificate, key):
         self.channels = {}
         self.acknowledged = queue.Queue()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"ws://127.0.0.1:{self.listener.getsockname()[1]}/"
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.requests = queue.Queue()
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate, key)
+        self.context.set_alpn_protocols(["h2"])
+        self.address = f"ws://127.0.0.1:{self.listen(self.serve)}/"
+        self.endpoint = f"https://localhost:{self.listen(self.take)}/wpush/v2/"
 
-    def accept(self):
-        while True:
-            connection, _ = self.listener.accept()
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+    @staticmethod
+    def listen(serve):
+        """Calls a function with each connection; returns the port."""
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def accept():
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        return listener.getsockname()[1]
+
+    # The browser's end.
 
     def serve(self, connection):
         stream = connection.makefile("rb")
@@ -87,3 +105,27 @@ class PushService:
         self.send(self.channels[channel], {
             "messageType": "notification", "channelID": channel, "version": uuid.uuid4().hex,
             "data": base64.urlsafe_b64encode(body).rstrip(b"=").decode(), "headers": {"encoding": "aes128gcm"}})
+
+    # The sender's end.
+
+    def take(self, connection):
+        connection = self.context.wrap_socket(connection, server_side=True)
+        session = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
+        session.initiate_connection()
+        connection.sendall(session.data_to_send())
+        requests = {}
+        while data := connection.recv(1 << 16):
+            for event in session.receive_data(data):
+                if isinstance(event, h2.events.RequestReceived):
+                    requests[event.stream_id] = dict(event.headers), bytearray()
+                elif isinstance(event, h2.events.DataReceived):
+                    requests[event.stream_id][1].extend(event.data)
+                    session.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                elif isinstance(event, h2.events.StreamEnded):
+                    headers, body = requests.pop(event.stream_id)
+                    self.requests.put(headers)
+                    channel = headers[":path"].rpartition("/")[2]
+                    self.deliver(channel, bytes(body))
+                    session.send_headers(event.stream_id, [(":status", "201"), ("location", "/m/" + channel)],
+                                         end_stream=True)
+            connection.sendall(session.data_to_send())

@@ -36,7 +36,8 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       case (.notification(let notification), .sent(let language)):
         FailedLine.append("status", 8, to: &output)
         FailedLine.end(
-          notification, of: bytes.span, for: DeviceToken(hex: other.bytes.span)!, language, &output)
+          notification, of: bytes.span, for: DeviceToken(hex: other.bytes.span)!, Span(), language,
+          &output)
       case (.notification(let notification), .list):
         let name = [UInt8]("family".utf8)
         FailedLine.append(list: name.span, to: &output)

@@ -138,7 +138,7 @@ private let ofNotifications: [Remarked] = [
     #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
     "token-not-hex: a device token is written in hex digits (0-9, a-f) or in base64"),
   Remarked(
-    with(##""token":"▸https://push.example/a#key""##),
+    #"{"token":"▸https://push.example/a#key",\#(payload)}"#,
     "subscription: not a browser's subscription: copy all of the JSON that the page shows, with endpoint, p256dh and auth"
   ),
   Remarked(

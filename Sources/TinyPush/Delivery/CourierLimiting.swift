@@ -37,7 +37,7 @@ extension Courier {
     _ born: Int64?
   ) {
     let entry = outbox[message]
-    if limits.storms.recordLimited(entry.token, at: time.now) {
+    if entry.subscription == Outbox.none, limits.storms.recordLimited(entry.token, at: time.now) {
       reports.add(
         .stormBegan(refusal.limit, isOverall: refusal.isOverall, entry.token.firstDigits))
     }
@@ -52,7 +52,10 @@ extension Courier {
       return postpone(
         message, notification, until: UInt32(clamping: wall + Int64((wait + 999) / 1000)), born)
     }
-    let topic = limits.storms.topicNumber(of: notification, in: outbox.text(entry.text))
+    // A summary is sent to a device token.
+    let topic =
+      entry.subscription == Outbox.none
+      ? limits.storms.topicNumber(of: notification, in: outbox.text(entry.text)) : nil
     recorder.limit(refusal, notification, message, topic: topic, in: outbox)
   }
 

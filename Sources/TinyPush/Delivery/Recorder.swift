@@ -204,7 +204,8 @@ struct Recorder: ~Copyable {
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
     FailedLine.append("offset", source.offset, to: &text)
     FailedLine.end(
-      notification, of: outbox.text(entry.text), for: entry.token, entry.language, &text)
+      notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
+      entry.language, &text)
     pending = Pending(
       task: .failure, file: file, message: message,
       settlement: Settlement(.rejected(rejection), of: source, to: entry.token))

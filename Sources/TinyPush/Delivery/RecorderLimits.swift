@@ -11,8 +11,8 @@ extension Recorder {
     text.clear()
     text.append("{")
     FailedLine.appendAddressed(
-      notification, of: outbox.text(entry.text), for: entry.token, entry.language,
-      expiration: expiration, &text)
+      notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
+      entry.language, expiration: expiration, &text)
     pending = Pending(
       task: .postponed, file: file, message: message,
       settlement: Settlement(.postponed, of: outbox[text: entry.text], to: entry.token))
@@ -31,13 +31,15 @@ extension Recorder {
     refusal.limit.append(to: &reason)
     reason.append(refusal.isOverall ? " from this machine" : " to one token")
     reason.append(
-      ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
-    )
+      entry.subscription == Outbox.none
+        ? ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
+        : ", and there were more. To send this alert, run: tinypush queue retry ")
     reason.append(operand: source.bytes())
     begin(reason, "limited")
     FailedLine.append("offset", outbox[text: entry.text].offset, to: &text)
     FailedLine.end(
-      notification, of: outbox.text(entry.text), for: entry.token, entry.language, &text)
+      notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
+      entry.language, &text)
     pending = Pending(
       task: .failure, file: file, message: message,
       settlement: Settlement(.limited, of: outbox[text: entry.text], to: entry.token))

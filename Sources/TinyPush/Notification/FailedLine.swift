@@ -231,29 +231,38 @@ extension FailedLine {
     close(&output, from: start)
   }
 
-  /// Ends a line with a notification for one token, in the language of the token.
+  /// Ends a line with a notification for one recipient, in the language of that.
+  ///
+  /// - Parameter subscription: the recipient's subscription, as one word; empty: a device.
   package static func end(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
-    _ language: LanguageTag?, _ output: inout Text
+    _ subscription: Span<UInt8>, _ language: LanguageTag?, _ output: inout Text
   ) {
     output.append("},")
-    appendAddressed(notification, of: text, for: token, language, &output)
+    appendAddressed(notification, of: text, for: token, subscription, language, &output)
   }
 
-  /// Appends the members of a notification for one token, in its language, and ends the line.
+  /// Appends the members of a notification for one recipient, in its language, and ends the line.
   ///
-  /// - Parameter expiration: replaces the `ttl`; nil: the `ttl` is kept.
+  /// - Parameters:
+  ///   - subscription: the recipient's subscription, as one word; empty: a device.
+  ///   - expiration: replaces the `ttl`; nil: the `ttl` is kept.
   @inline(never)
   static func appendAddressed(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
-    _ language: LanguageTag?, expiration: UInt32? = nil, _ output: inout Text
+    _ subscription: Span<UInt8>, _ language: LanguageTag?, expiration: UInt32? = nil,
+    _ output: inout Text
   ) {
     var alert: Alert?
     if let language, !notification.localized.isEmpty {
       alert = Localization.alert(for: language, in: notification.localized, of: text)
     }
     output.append("\"token\":\"")
-    output.append(hex: token.bytes)
+    if subscription.count > 0 {
+      output.append(bytes: subscription)
+    } else {
+      output.append(hex: token.bytes)
+    }
     output.append("\"")
     if let expiration { append("expiration", expiration, to: &output) }
     let start = output.count

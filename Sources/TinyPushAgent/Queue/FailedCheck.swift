@@ -93,7 +93,7 @@ struct FailedCheck: ~Copyable {
     guard case .notification(let found) = reader.next(in: object, isWhole: true, rules, &findings)
     else { return FailedLine.end(object: object, &draft) }
     if let token = DeviceToken(hex: line.recipient(in: text)) {
-      FailedLine.end(found, of: object, for: token, nil, &draft)
+      FailedLine.end(found, of: object, for: token, Span(), nil, &draft)
     } else if list.count > 0 {
       FailedLine.end(found, of: object, forList: line.listLine > 0 ? nil : list, &draft)
     } else {

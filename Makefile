@@ -32,6 +32,7 @@ NEEDS_test := apt-utils binutils curl $(NEEDS_deb) faketime golang-go gpg gpg-ag
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
+NEEDS_browsertest := chromium firefox-esr openssl python3 python3-h2
 NEEDS_clients := curl golang-go nodejs openssl python3 python3-venv
 NEEDS_debtest := $(NEEDS_image) apt-utils curl gpg gpg-agent jq procps python3 systemd-container
 NEEDS_faults := openssl python3
@@ -40,7 +41,7 @@ NEEDS_flash := e2fsprogs mount openssl python3 systemd
 NEEDS_fuzz := qemu-user-static
 NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
 NEEDS_reproduce := $(NEEDS_release) faketime
-$(foreach name,bench clients deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
+$(foreach name,bench browsertest clients deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -51,7 +52,7 @@ MAKEFLAGS += --no-builtin-rules
 .PHONY: help
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
-	  printf '  make %-9s %s\n' "$$name" "$$text"; done
+	  printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 .PHONY: deps
 deps: ## install the missing Debian packages for a build, or for another target (FOR=test)
@@ -162,6 +163,10 @@ flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as 
 .PHONY: faults
 faults: deps tests $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates
 	Tests/Benchmarks/faults
+
+.PHONY: browsertest
+browsertest: deps $(call programs,$(HOST)) ## open the page for Web Push in Chromium and Firefox, and take pictures
+	@Tests/Browser/browsertest build/$(HOST) build/browsertest
 
 .PHONY: clients
 MINUTES := 3

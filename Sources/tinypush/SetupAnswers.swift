@@ -9,17 +9,17 @@ struct SetupAnswers: ~Copyable {
   /// A question, in the order in which they are asked.
   enum Question: Int {
     case app, gateway, feedback, ca, certificate, key
-    case signingKey, keyID, teamID, topic, environment, token, name
+    case signingKey, keyID, teamID, topic, environment, contact, page, token, name
 
     static var names: WordList {
       """
-      app gateway feedback ca certificate key signing-key key-id team-id topic environment token name
+      app gateway feedback ca certificate key signing-key key-id team-id topic environment contact page token name
       """
     }
-    static var count: Int { 13 }
+    static var count: Int { 15 }
     /// The questions whose answers are settings, apart from the files.
     static var settings: [Question] {
-      [.gateway, .feedback, .keyID, .teamID, .topic, .environment]
+      [.gateway, .feedback, .keyID, .teamID, .topic, .environment, .contact]
     }
     /// The questions for the path of a file, which is kept.
     static var files: [Question] { [.ca, .certificate, .key, .signingKey] }
@@ -43,6 +43,7 @@ struct SetupAnswers: ~Copyable {
           bark: Bark, a free app from the App Store
           own: an app of yours
           gateway: an app of yours, behind a gateway of Apple's older binary protocol
+          browser: a web page, in the browsers of phones and computers
           sandbox: no phone, but a stand-in on this machine, to try TinyPush
         """
       case .gateway: "The address of the gateway, HOST:PORT."
@@ -60,6 +61,10 @@ struct SetupAnswers: ~Copyable {
       case .topic: "The bundle ID of your app, such as com.example.app."
       case .environment:
         "production, or development if Xcode has installed the app on the phone."
+      case .contact:
+        "Your address for the push services of browsers, mailto:ADDRESS or https://PAGE."
+      case .page:
+        "The address of the page on which browsers register, https://...: man tinypush-webpush says how to serve it."
       case .token:
         app == .bark
           ? "The device token of the phone: the settings of Bark show it."
@@ -71,18 +76,20 @@ struct SetupAnswers: ~Copyable {
 
   /// What shows the alerts.
   enum App: Int {
-    case bark, own, gateway, sandbox
+    case bark, own, gateway, browser, sandbox
 
-    static var names: WordList { "bark own gateway sandbox" }
+    static var names: WordList { "bark own gateway browser sandbox" }
   }
 
   private var values = Text(capacity: 65_536)
-  private var places: InlineArray<13, Range<Int>> = .init(repeating: 0..<0)
+  private var places: InlineArray<15, Range<Int>> = .init(repeating: 0..<0)
   /// What the configuration has at present, and whether its key is that of Bark.
-  private var present: InlineArray<13, Range<Int>> = .init(repeating: 0..<0)
+  private var present: InlineArray<15, Range<Int>> = .init(repeating: 0..<0)
   private var isPresentOfBark = false
   /// Whether the configuration is for a gateway of the binary protocol at present.
   private(set) var isPresentOfGateway = false
+  /// Whether the configuration has a key for browsers at present.
+  private(set) var hasBrowserKey = false
 
   /// Takes what a configuration file has at present.
   @inline(never)
@@ -90,6 +97,11 @@ struct SetupAnswers: ~Copyable {
     let directory = ConfigFile.directory(of: path)
     set(.environment, to: ("production" as StaticString).span)
     set(.name, to: Notification.defaultList.span)
+    var page = Text(capacity: 2048)
+    let file = Self.httpConfig(beside: directory.span)
+    ConfigFile.value(of: InvitationPage.setting, in: file.pointer, &page)
+    extendLifetime(file)
+    set(.page, to: page.bytes)
     var hasApp = false
     var isOwn = false
     try? ConfigFile.forEachLine(of: path) { line, _, text in
@@ -97,8 +109,9 @@ struct SetupAnswers: ~Copyable {
       if text.extracting(name).equals("protocol") {
         isPresentOfGateway = text.extracting(value).begins(with: ("binary" as StaticString).span)
       }
+      if text.extracting(name).equals("vapid-key") { hasBrowserKey = true }
       guard let number = Question.names.index(of: text.extracting(name)),
-        let question = Question(rawValue: number), question.rawValue < Question.token.rawValue
+        let question = Question(rawValue: number), question.rawValue < Question.page.rawValue
       else { return }
       if question == .app { hasApp = true }
       if question == .topic || question == .teamID { isOwn = true }
@@ -112,8 +125,17 @@ struct SetupAnswers: ~Copyable {
     if isPresentOfGateway {
       set(.app, to: ("gateway" as StaticString).span)
     } else if !hasApp {
-      set(.app, to: ((isOwn ? "own" : "bark") as StaticString).span)
+      let isOfBrowsers = hasBrowserKey && self[.signingKey].count == 0
+      set(.app, to: ((isOwn ? "own" : isOfBrowsers ? "browser" : "bark") as StaticString).span)
     }
+  }
+
+  /// Returns the path of the settings of tinypush-http.
+  private static func httpConfig(beside directory: Span<UInt8>) -> CString {
+    var path = Text(capacity: 4200)
+    path.append(bytes: directory)
+    path.append("http.conf")
+    return path.cString()
   }
 
   /// Forgets the present key if it is that of another app.
@@ -156,7 +178,9 @@ struct SetupAnswers: ~Copyable {
   private func isOfApp(_ question: Question) -> Bool {
     switch question {
     case .app: true
-    case .token, .name: app != .sandbox
+    case .name: app != .sandbox
+    case .token: app != .sandbox && app != .browser
+    case .contact, .page: app == .browser
     case .gateway, .feedback, .ca, .certificate, .key: app == .gateway
     case .signingKey: app == .bark || app == .own
     case .keyID, .teamID, .topic: app == .own
@@ -280,7 +304,7 @@ struct SetupAnswers: ~Copyable {
     switch question {
     case .app:
       let isRight = App.names.index(of: self[.app]) != nil
-      if !isRight { problem.append("app must be bark, own, gateway or sandbox") }
+      if !isRight { problem.append("app must be bark, own, gateway, browser or sandbox") }
       return isRight
     case .ca, .key:
       if self[question].count == 0 { return true }
@@ -296,6 +320,10 @@ struct SetupAnswers: ~Copyable {
       }
       let isRight = app != .gateway || token.count == Rules.tokenBytesOfBinary
       if !isRight { problem.append(RecipientsFile.Problem.tokenSizeOfBinary.text) }
+      return isRight
+    case .page:
+      let isRight = InvitationPage.isAddress(self[.page])
+      if !isRight { problem.append("page must be ", InvitationPage.expected, "") }
       return isRight
     case .name:
       let isRight = RecipientsFile.isName(self[.name])

@@ -15,11 +15,12 @@ enum SetupCommand {
       command may run again: an empty answer keeps what is set.
 
         --answers FILE        take the answers from the lines KEY = VALUE of a file,
-                              and ask nothing: app (bark, own, gateway or sandbox),
-                              token, name (of the recipients file); for bark and
-                              own signing-key; for own team-id, topic, key-id and
-                              environment; for gateway gateway, feedback, ca,
-                              certificate, key and environment
+                              and ask nothing: app (bark, own, gateway, browser or
+                              sandbox), token, name (of the recipients file); for
+                              bark and own signing-key; for own team-id, topic,
+                              key-id and environment; for gateway gateway, feedback,
+                              ca, certificate, key and environment; for browser
+                              contact and page, but no token
         --no-test             only write the settings
       \t\
 
@@ -46,6 +47,7 @@ enum SetupCommand {
     if answers.app == .sandbox { return explainSandbox() }
     try write(answers, arguments)
     guard isTested else { return .ok }
+    if answers.app == .browser { return invite(answers, arguments) }
     return test(answers, arguments)
   }
 
@@ -78,6 +80,8 @@ enum SetupCommand {
     var wanted = Text(capacity: 16_384)
     if app == .gateway {
       wanted.append("protocol = binary\n")
+    } else if app == .browser {
+      if !answers.hasBrowserKey { wanted.append("vapid-key = credentials/vapid.pem\n") }
     } else {
       wanted.append("app = ", bytes: answers[.app], "\n")
     }
@@ -122,6 +126,8 @@ enum SetupCommand {
     case .own:
       lists = [ofBinary, "encryption-key encryption-mode"]
       if !answers.isWanted(.keyID) { lists.append("key-id") }
+    // Browsers get alerts beside devices.
+    case .browser: return []
     case .gateway, .sandbox:
       return [
         "app signing-key key-id team-id topic encryption-key encryption-mode",
@@ -218,19 +224,12 @@ enum SetupCommand {
     _ answers: borrowing SetupAnswers, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     let path = CString.span(arguments.configPath)
-    let systemd: StaticString = "/run/systemd/system"
     // An agent that runs must not be stopped by a mistake in the file.
     var status = run("exec /proc/$PPID/exe check --settings >/dev/null --config ") {
       $0.append(shell: path)
     }
     guard status == 0 else { return ExitStatus(rawValue: status) ?? .config }
-    if path.equals(Config.defaultFile), access(systemd.cString, F_OK) == 0 {
-      _ = run("systemctl restart tinypush") { _ in }
-    } else {
-      var text = Text()
-      text.append("restart the agent that has this configuration, if it runs\n")
-      text.write(to: STDOUT_FILENO)
-    }
+    restartAgent(of: path)
     status = run("exec /proc/$PPID/exe check --config ") { $0.append(shell: path) }
     guard status == 0 else { return ExitStatus(rawValue: status) ?? .config }
     var text = Text()
@@ -242,6 +241,38 @@ enum SetupCommand {
       $0.append(shell: path)
     }
     return ExitStatus(rawValue: status) ?? .tryLater
+  }
+
+  private static func restartAgent(of config: Span<UInt8>) {
+    let systemd: StaticString = "/run/systemd/system"
+    if config.equals(Config.defaultFile), access(systemd.cString, F_OK) == 0 {
+      _ = run("systemctl restart tinypush") { _ in }
+    } else {
+      var text = Text()
+      text.append("restart the agent that has this configuration, if it runs\n")
+      text.write(to: STDOUT_FILENO)
+    }
+  }
+
+  /// Makes the key, and prints an invitation for the first browser; returns the exit status.
+  @inline(never)
+  private static func invite(
+    _ answers: borrowing SetupAnswers, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    let path = CString.span(arguments.configPath)
+    let status = run("exec /proc/$PPID/exe recipient invite ") {
+      $0.append(shell: answers[.name])
+      $0.append(" --page ")
+      $0.append(shell: answers[.page])
+      $0.append(" --config ")
+      $0.append(shell: path)
+    }
+    guard status == 0 else { return ExitStatus(rawValue: status) ?? .config }
+    restartAgent(of: path)
+    var text = Text()
+    text.append("Now open the address in the browser that shall show the alerts.\n")
+    text.write(to: STDOUT_FILENO)
+    return .ok
   }
 
   /// Runs a shell command, and returns its exit status.

@@ -65,7 +65,8 @@ import Testing
       input: lines.joined(separator: "\n"))
     #expect(done.status == 0, "\(done.output)\(done.errors)")
     for words in [
-      "app [bark]: ", "app must be bark, own, gateway or sandbox", "see https://bark.day.app",
+      "app [bark]: ", "app must be bark, own, gateway, browser or sandbox",
+      "see https://bark.day.app",
       "nowhere.p8 does not exist", "token must be hexadecimal digits", "name [default]: ",
       "name must have only letters", "/etc/tinypush/tinypush.conf  written",
       "/etc/tinypush/recipients/family  written",
@@ -73,6 +74,47 @@ import Testing
       #expect(done.output.contains(words), "\(words): \(done.output)")
     }
     #expect(board.text("etc/tinypush/recipients/family").contains(token))
+  }
+
+  @Test func `browsers get a key, a contact and an invitation beside an app`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let before = "signing-key = AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n"
+    let config = try box.write(
+      before + "recipients = \(box.path)/recipients\n", to: "etc/tinypush.conf")
+    try box.write("page = https://box.example.net/web/\n", to: "etc/http.conf")
+    mkdir(box.path + "/recipients", 0o755)
+    let answers = "app = browser\ncontact = mailto:me@box.example.net\nname = family\n"
+    let done = try box.tinypush(
+      "setup", "--config", config, "--answers", box.write(answers, to: "answers"))
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(done.output.contains("https://box.example.net/web/#k="))
+    #expect(done.output.contains("&n=family&c="))
+    #expect(
+      done.output.hasSuffix("Now open the address in the browser that shall show the alerts.\n"))
+    let after =
+      before + "recipients = \(box.path)/recipients\nvapid-key = credentials/vapid.pem\n"
+      + "contact = mailto:me@box.example.net\n"
+    #expect(box.text("etc/tinypush.conf") == after)
+    let key = box.text("etc/credentials/vapid.pem")
+    #expect(key.hasPrefix("-----BEGIN PRIVATE KEY-----"))
+    // A key that is there stays: subscriptions need it.
+    let again = try box.tinypush(
+      "setup", "--config", config, "--answers",
+      box.write(answers + "page = https://other.example.net/\n", to: "answers"))
+    #expect(again.output.contains("https://other.example.net/#k="))
+    #expect(box.text("etc/tinypush.conf") == after)
+    #expect(box.text("etc/credentials/vapid.pem") == key)
+    for (wrong, words) in [
+      ("app = browser\ncontact = mailto:me@localhost\n", "contact must be mailto:ADDRESS"),
+      (answers + "page = http://box.example.net/\n", "page must be the address of the page"),
+      (answers + "token = 0a\n", "token is no answer for app = browser"),
+      ("app = bark\ncontact = mailto:me@box.example.net\n", "contact is no answer for app = bark"),
+    ] {
+      let refused = try setUp(box, config, wrong)
+      #expect(refused.status == 65 && refused.errors.contains(words), "\(refused.errors)")
+    }
+    #expect(box.text("etc/tinypush.conf") == after)
   }
 
   @Test func `an app of one's own has its team and its topic, and gives way to Bark`() throws {

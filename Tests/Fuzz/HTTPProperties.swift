@@ -15,10 +15,16 @@ func requestViolation(_ text: [UInt8], cut: Int) -> String? {
   }
   _ = TextMessage.isNotification(body.span)
   var list = Text()
-  switch Route(target.span) {
-  case .list(let name), .publish(let name), .webhook(let name):
+  switch Route(target.span, hasPage: cut.isMultiple(of: 3)) {
+  case .list(let name), .publish(let name), .webhook(let name), .page(let name):
     _ = FormReader.decode(target.span.extracting(name), isPath: true, to: &list)
-  case .root, .health, .gotify, .unknown: break
+  case .root, .health, .gotify, .registration, .unknown: break
+  }
+  if let registration = registration(body) {
+    let ranges = [registration.code, registration.recipient, registration.language]
+    guard ranges.allSatisfy({ $0.isEmpty || body.indices.contains($0.upperBound - 1) }) else {
+      return "a part of a registration is outside of it"
+    }
   }
   var options = MessageOptions()
   do throws(MessageOptions.Problem) {
@@ -30,6 +36,10 @@ func requestViolation(_ text: [UInt8], cut: Int) -> String? {
   } catch {}
   return senderViolation(body, cut.isMultiple(of: 2) ? .gotify : nil)
     ?? webhookViolation(body, limit: 256 + cut * 2) ?? ruleViolation(target, body)
+}
+
+private func registration(_ body: [UInt8]) -> Registration? {
+  do throws(Registration.Problem) { return try Registration(body.span) } catch { return nil }
 }
 
 /// Checks that rules make one line of valid JSON of any request.

@@ -20,22 +20,26 @@ function read(data) {
 
 async function show(data) {
   const message = read(data);
+  const { title, body, tag, lang, navigate } = message;
   const options = {
-    body: message.body,
-    lang: message.lang,
-    dir: message.dir,
+    ...message,
     silent: message.silent === true,
-    icon: 'icon.png',
-    data: { navigate: message.navigate },
+    icon: message.icon || 'icon.png',
+    renotify: false,
+    data: { navigate },
   };
-  if (message.tag) {
-    options.tag = message.tag;
+  if (tag) {
     // A newer alert with the same tag is heard, and the same one again is not.
-    const present = await self.registration.getNotifications({ tag: message.tag });
-    const isRepeat = present.some(({ title, body }) => title === message.title && body === (message.body || ''));
+    const present = await self.registration.getNotifications({ tag });
+    const isRepeat = present.some((shown) => shown.title === title && shown.body === (body || ''));
     options.renotify = !isRepeat && !options.silent;
   }
-  await self.registration.showNotification(message.title, options);
+  try {
+    await self.registration.showNotification(title, options);
+  } catch {
+    // The box may send members that this browser does not take.
+    await self.registration.showNotification(title, { body, tag, lang, icon: 'icon.png', data: { navigate } });
+  }
   if (message.app_badge === undefined || !self.navigator.setAppBadge) return;
   try {
     const count = Number(message.app_badge);

@@ -236,7 +236,7 @@ struct TraceCommand: ~Copyable {
     } catch {
       throw arguments.fail(error, message)
     }
-    let identity = DeviceToken(printed: word.bytes)?.identity
+    let identity = DeviceToken(ofRecipient: word.bytes)?.identity
     _ = store.list { record in
       var digits = Text(capacity: 2 * TokenIdentity.byteCount)
       digits.append(hex: record.token.bytes)

@@ -11,15 +11,18 @@ struct Sandbox {
   /// The configuration for HTTP/2.
   var http2Config: String { directory + "/tinypush.conf" }
 
-  /// - Parameter hasDevices: whether tokens belong to devices; if not, any token is valid.
+  /// - Parameters:
+  ///   - hasDevices: whether tokens belong to devices; if not, any token is valid.
+  ///   - name: the directory of the sandbox in the box.
   init(
-    in box: Box, _ arguments: [String] = [], hasDevices: Bool = false,
+    in box: Box, _ arguments: [String] = [], hasDevices: Bool = false, name: String = "sandbox",
     environment: [String: String] = [:]
   ) throws {
-    directory = box.path + "/sandbox"
+    directory = "\(box.path)/\(name)"
     child = try box.start(
       Build.command(Build.host)
-        + ["sandbox", "--json", "--dir", directory, "--port", "0"]
+        + ["sandbox", "--json", "--dir", directory]
+        + (arguments.contains("--port") ? [] : ["--port", "0"])
         + (hasDevices ? [] : ["--any-token"]) + arguments, environment: environment)
     let first = try objects(child.line(#""event":"listening""#)).at(0)
     gateway = try first.member("gateway")

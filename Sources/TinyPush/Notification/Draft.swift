@@ -153,10 +153,16 @@ public struct Draft: ~Copyable {
   /// Adds a recipients file.
   public mutating func add(list name: Span<UInt8>) { lists.element(string: name) }
 
-  /// Adds a device token, as people have it.
+  /// Adds a device token, as people have it, or a browser's subscription.
   public mutating func add(token digits: Span<UInt8>) {
     var text = Text(capacity: digits.count + DeviceToken.digitCountMax)
-    if let token = DeviceToken(printed: digits) { text.append(hex: token.bytes) }
+    if Subscription.isMeant(digits) {
+      do throws(Subscription.Problem) {
+        try Subscription(digits).append(of: digits, to: &text)
+      } catch {}
+    } else if let token = DeviceToken(printed: digits) {
+      text.append(hex: token.bytes)
+    }
     if text.count == 0 { text.append(bytes: digits) }
     tokens.element(string: text.bytes)
   }

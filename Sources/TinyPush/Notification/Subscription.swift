@@ -254,3 +254,16 @@ public struct Subscription {
     }
   }
 }
+
+extension DeviceToken {
+  /// Reads a device token in any form, or makes what stands for a subscription.
+  public init?(ofRecipient text: Span<UInt8>) {
+    guard Subscription.isMeant(text) else {
+      self.init(printed: text)
+      return
+    }
+    do throws(Subscription.Problem) { self = try Subscription(text).token(in: text) } catch {
+      return nil
+    }
+  }
+}

@@ -11,11 +11,11 @@ struct PushLink: ~Copyable, Link {
   /// The protocol of the service of devices.
   let service: PushProtocol
   private var binary: BinaryLink
-  private var devices: HTTP2Link
-  /// The links to the services of browsers, by lane.
-  private let browsers = UnsafeMutablePointer<HTTP2Link>.allocate(capacity: Lane.count)
+  /// The links over HTTP/2, by lane; with the binary protocol, that of devices is not used.
+  private let links = UnsafeMutablePointer<HTTP2Link>.allocate(capacity: Lane.count)
   private var isMade: InlineArray<9, Bool> = .init(repeating: false)
   private let messageSeal: MessageSeal?
+  /// The settings of links to browsers.
   private let browserSettings: Courier.Settings
   private var seed: UInt64
   /// The selected lane, which is the one of the present step.
@@ -43,16 +43,15 @@ struct PushLink: ~Copyable, Link {
     let hasDevices = settings.hasDevices
     self.binary = BinaryLink(
       settings, binary, seed: seed, isUsed: hasDevices && settings.rules.service == .binary)
-    devices = HTTP2Link(
-      settings, http2, seed: seed, isUsed: hasDevices && settings.rules.service == .http2)
+    links.initialize(
+      to: HTTP2Link(
+        settings, http2, seed: seed, isUsed: hasDevices && settings.rules.service == .http2))
     isMade[Lane.devices.index] = true
   }
 
   deinit {
-    for number in 1..<Lane.count where isMade[number] {
-      (browsers + number).deinitialize(count: 1)
-    }
-    browsers.deallocate()
+    for number in 0..<Lane.count where isMade[number] { (links + number).deinitialize(count: 1) }
+    links.deallocate()
   }
 
   // MARK: - Lanes
@@ -62,7 +61,7 @@ struct PushLink: ~Copyable, Link {
   mutating func select(_ lane: Lane) { self.lane = lane }
 
   mutating func assign(to authority: Span<UInt8>) {
-    let place = browsers + lane.index
+    let place = links + lane.index
     if isMade[lane.index] { place.deinitialize(count: 1) }
     isMade[lane.index] = true
     seed = seed &* 6_364_136_223_846_793_005 &+ 1
@@ -79,72 +78,48 @@ struct PushLink: ~Copyable, Link {
 
   private var isBinary: Bool { lane == .devices && service == .binary }
 
-  /// The HTTP/2 link of the selected lane.
   private var http2: HTTP2Link {
-    _read {
-      if lane == .devices { yield devices } else { yield browsers[lane.index] }
-    }
-    _modify {
-      if lane == .devices { yield &devices } else { yield &browsers[lane.index] }
-    }
-  }
-
-  /// Calls `body` with each lane that has a link, which is selected meanwhile.
-  private mutating func forEachLane(_ body: (inout PushLink) -> Void) {
-    let selected = lane
-    for number in 0..<lanes where isMade[number] {
-      lane = Lane(number)
-      body(&self)
-    }
-    lane = selected
+    _read { yield links[lane.index] }
+    nonmutating _modify { yield &links[lane.index] }
   }
 
   // MARK: - All lanes
 
   mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
-    if service == .binary {
-      if let outcome = binary.takeOutcome() { return outcome }
-    } else if let outcome = devices.takeOutcome() {
-      return outcome
-    }
-    for number in 1..<Lane.count where isMade[number] {
-      if let outcome = browsers[number].takeOutcome() { return outcome }
+    if service == .binary, let outcome = binary.takeOutcome() { return outcome }
+    for number in 0..<lanes where isMade[number] {
+      if let outcome = links[number].takeOutcome() { return outcome }
     }
     return nil
   }
 
   mutating func takeProved() -> UInt64? {
-    if service == .binary {
-      if let proved = binary.takeProved() { return proved }
-    } else if let proved = devices.takeProved() {
-      return proved
-    }
-    for number in 1..<Lane.count where isMade[number] {
-      if let proved = browsers[number].takeProved() { return proved }
+    if service == .binary, let proved = binary.takeProved() { return proved }
+    for number in 0..<lanes where isMade[number] {
+      if let proved = links[number].takeProved() { return proved }
     }
     return nil
   }
 
-  mutating func resetPoisonSearch() { if service == .binary { binary.resetPoisonSearch() } }
+  mutating func resetPoisonSearch() { binary.resetPoisonSearch() }
 
   var deadline: Instant? {
-    var earliest = service == .binary ? binary.deadline : devices.deadline
-    for number in 1..<Lane.count where isMade[number] {
-      earliest.include(browsers[number].deadline)
-    }
+    var earliest = service == .binary ? binary.deadline : nil
+    for number in 0..<lanes where isMade[number] { earliest.include(links[number].deadline) }
     return earliest
   }
 
-  var isBusy: Bool {
-    if service == .binary ? binary.isBusy : devices.isBusy { return true }
-    for number in 1..<Lane.count where isMade[number] && browsers[number].isBusy { return true }
-    return false
-  }
+  var isBusy: Bool { service == .binary && binary.isBusy || isAny { $0.isBusy } }
 
   /// Whether any connection is up.
-  var isAnyUp: Bool {
-    if service == .binary ? binary.isUp : devices.isUp { return true }
-    for number in 1..<Lane.count where isMade[number] && browsers[number].isUp { return true }
+  var isAnyUp: Bool { service == .binary && binary.isUp || isAny { $0.isUp } }
+
+  /// Whether there are answers that the courier has not yet received as outcomes.
+  var hasAnswers: Bool { isAny { $0.hasAnswers } }
+
+  /// Whether something holds for a link over HTTP/2.
+  private func isAny(_ condition: (borrowing HTTP2Link) -> Bool) -> Bool {
+    for number in 0..<lanes where isMade[number] && condition(links[number]) { return true }
     return false
   }
 
@@ -152,62 +127,51 @@ struct PushLink: ~Copyable, Link {
   var isSettling: Bool { service == .binary && binary.isUp && binary.failures == 0 }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
-    if service == .binary { binary.forEachBuffer(body) } else { devices.forEachBuffer(body) }
-    for number in 1..<Lane.count where isMade[number] { browsers[number].forEachBuffer(body) }
+    binary.forEachBuffer(body)
+    for number in 0..<lanes where isMade[number] { links[number].forEachBuffer(body) }
   }
 
   mutating func takeTraffic() -> LinkTraffic {
-    var traffic = service == .binary ? binary.takeTraffic() : devices.takeTraffic()
-    for number in 1..<Lane.count where isMade[number] {
-      traffic.add(browsers[number].takeTraffic())
-    }
+    var traffic = service == .binary ? binary.takeTraffic() : links.pointee.takeTraffic()
+    for number in 1..<lanes where isMade[number] { traffic.add(links[number].takeTraffic()) }
     return traffic
   }
 
   mutating func takeReport() -> Report? {
     reportLane = .devices
-    if let report = service == .binary ? binary.takeReport() : devices.takeReport() {
-      return report
-    }
-    for number in 1..<Lane.count where isMade[number] {
+    if service == .binary, let report = binary.takeReport() { return report }
+    for number in 0..<lanes where isMade[number] {
       reportLane = Lane(number)
-      if let report = browsers[number].takeReport() { return report }
+      if let report = links[number].takeReport() { return report }
     }
     return nil
   }
 
   /// Tells all links that the machine was suspended.
   mutating func allSuspended(until now: Instant) {
-    forEachLane { $0.suspended(until: now) }
+    if service == .binary { binary.suspended(until: now) }
+    for number in 0..<lanes where isMade[number] { links[number].suspended(until: now) }
   }
 
   /// Ends the waits of all links before connecting.
-  mutating func allDialAtOnce() { forEachLane { $0.dialAtOnce() } }
-
-  /// Whether there are answers that the courier has not yet received as outcomes.
-  var hasAnswers: Bool {
-    if service == .http2, devices.hasAnswers { return true }
-    for number in 1..<Lane.count where isMade[number] && browsers[number].hasAnswers {
-      return true
-    }
-    return false
+  mutating func allDialAtOnce() {
+    if service == .binary { binary.dialAtOnce() }
+    for number in 0..<lanes where isMade[number] { links[number].dialAtOnce() }
   }
 
   /// Calls `body` with the notifications to count now.
   ///
-  /// These are those in the binary link's batch that are sent for the first time, or those that a
-  /// service has just accepted.
-  func forEachCounted(_ body: (MessageNumber) -> Void) {
-    if isBinary { return binary.forEachFirst(body) }
-    if service == .http2 { devices.forEachAccepted(body) }
-    for number in 1..<Lane.count where isMade[number] { browsers[number].forEachAccepted(body) }
+  /// - Parameter areWritten: those in the binary link's batch that are sent for the first time. If not,
+  ///   those that a service has just accepted.
+  func forEachCounted(areWritten: Bool, _ body: (MessageNumber) -> Void) {
+    if areWritten { return binary.forEachFirst(body) }
+    for number in 0..<lanes where isMade[number] { links[number].forEachAccepted(body) }
   }
 
   /// The reason for which a service refuses the configuration; nil if none does.
   var refusedConfiguration: Rejection? {
-    if service == .http2, let refused = devices.refusedConfiguration { return refused }
-    for number in 1..<Lane.count where isMade[number] {
-      if let refused = browsers[number].refusedConfiguration { return refused }
+    for number in 0..<lanes where isMade[number] {
+      if let refused = links[number].refusedConfiguration { return refused }
     }
     return nil
   }
@@ -259,12 +223,6 @@ struct PushLink: ~Copyable, Link {
   }
   mutating func heard(until instant: Instant) {
     if isBinary { binary.heard(until: instant) } else { http2.heard(until: instant) }
-  }
-  mutating func dialAtOnce() {
-    if isBinary { binary.dialAtOnce() } else { http2.dialAtOnce() }
-  }
-  mutating func suspended(until now: Instant) {
-    if isBinary { binary.suspended(until: now) } else { http2.suspended(until: now) }
   }
   mutating func wrote(wireEnd: UInt64) {
     if isBinary { binary.wrote(wireEnd: wireEnd) } else { http2.wrote(wireEnd: wireEnd) }

@@ -97,7 +97,7 @@ public struct Agent: ~Copyable {
         poll(.zero)
         output.page.update(courier, link, filesFound: filesFound)
       }
-      if link.hasAnswers { output.page.count(courier, link, since: clockSetAt) }
+      if link.hasAnswers { output.page.count(courier, link, since: clockSetAt, areWritten: false) }
       let step = courier.next(Clock.time(), &link)
       takeReports()
       switch step {

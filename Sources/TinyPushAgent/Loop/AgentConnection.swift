@@ -188,7 +188,9 @@ extension Agent {
     guard link.isUp, connection.phase == .up else { return }
     let result = connection.write(link.batchContents())
     if result >= 0 {
-      if link.service == .binary { output.page.count(courier, link, since: clockSetAt) }
+      if lane == .devices, link.service == .binary {
+        output.page.count(courier, link, since: clockSetAt, areWritten: true)
+      }
       link.wrote(wireEnd: connection.wireEnd)
     } else if result == CMBED_WANT_WRITE {
       link.blocked()

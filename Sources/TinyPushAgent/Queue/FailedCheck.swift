@@ -148,7 +148,7 @@ struct FailedCheck: ~Copyable {
       return false
     }
     guard notification.tokens == 1, notification.lists == 0,
-      let token = DeviceToken(printed: text.extracting(notification.firstToken)),
+      let token = DeviceToken(ofRecipient: text.extracting(notification.firstToken)),
       suppressed.find(token.identity)?.forbids(registered: notification.registered) == true
     else { return true }
     why.append("its token is suppressed: if it is valid, run tinypush token register ")

@@ -209,17 +209,20 @@ struct MappedStatusPage: ~Copyable {
 
   /// Counts notifications that are sent or accepted for the first time, as the link counts them.
   ///
-  /// - Parameter since: when the clock was set, in UNIX nanoseconds; older files have times of
-  ///   another clock.
+  /// - Parameters:
+  ///   - since: when the clock was set, in UNIX nanoseconds; older files have times of another clock.
+  ///   - areWritten: whether to count what is written, and not what was accepted.
   @inline(never)
-  func count(_ courier: borrowing Courier, _ link: borrowing PushLink, since: Int64) {
+  func count(
+    _ courier: borrowing Courier, _ link: borrowing PushLink, since: Int64, areWritten: Bool
+  ) {
     var now = timespec()
     // The clock of the file systems.
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    link.forEachCounted { message in
+    link.forEachCounted(areWritten: areWritten) { message in
       let came = courier.arrivalNs(of: message)
       let latency: Duration? =
         came >= since && came - Self.tick <= wall

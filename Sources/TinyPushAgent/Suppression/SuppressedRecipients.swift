@@ -39,7 +39,7 @@ public struct SuppressedRecipients: ~Copyable {
     var digits = notification.firstToken
     for number in 0..<notification.tokens {
       if number > 0 { digits = notification.nextString(after: digits.upperBound, in: text) }
-      if let token = DeviceToken(printed: text.extracting(digits)) {
+      if let token = DeviceToken(ofRecipient: text.extracting(digits)) {
         find(token, registered, &suppressed, body)
       }
     }

@@ -1,0 +1,309 @@
+import Foundation
+import Testing
+
+/// Web Push: the agent delivers to browsers, beside devices or alone.
+@Suite(.sideBySide) struct WebPushTests {
+  private let box: Box
+
+  init() throws {
+    box = try Box()
+    let made = try box.run([
+      "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+      "vapid.pem",
+    ])
+    guard made.status == 0 else { throw Failure(made.errors) }
+  }
+
+  /// Subscribes a page in a browser, and adds the subscription to a recipients file.
+  @discardableResult
+  private func subscribe(
+    _ sandbox: Sandbox, _ browser: String, to list: String
+  ) throws -> String {
+    let added = try sandbox.device(box, "add", browser, "--browser")
+    guard added.status == 0 else { throw Failure(added.errors) }
+    let subscription = String(added.output.dropLast())
+    let known = try box.tinypush(
+      "recipient", "add", list, subscription, "-o", "recipients=\(box.path)/recipients")
+    guard known.status == 0 else { throw Failure(known.errors) }
+    return subscription
+  }
+
+  /// The settings for browsers.
+  private var settings: [String] {
+    [
+      "vapid-key=\(box.path)/vapid.pem", "contact=mailto:box@tinypush-tests.org",
+      "private-endpoints=yes", "recipients=\(box.path)/recipients",
+    ].flatMap { ["-o", $0] }
+  }
+
+  /// The settings of an agent that serves devices as well.
+  private func both(_ sandbox: Sandbox) -> [String] {
+    ["--config", sandbox.http2Config, "-o", "spool=\(box.spool)"] + settings
+  }
+
+  /// The settings of an agent that serves only browsers.
+  private func alone(_ sandbox: Sandbox) throws -> [String] {
+    let file = try box.write(
+      "spool = spool\nstate = state\nca = \(sandbox.directory)/ca.pem\n", to: "tinypush.conf")
+    return ["--config", file] + settings
+  }
+
+  private func agent(_ settings: [String], _ more: String...) throws -> Child {
+    try box.start(Build.command(Build.host) + ["run"] + settings + more.flatMap { ["-o", $0] })
+  }
+
+  private func deliver(_ settings: [String], _ more: String...) throws -> Child {
+    try box.run(
+      Build.command(Build.host) + ["run", "--once"] + settings + more.flatMap { ["-o", $0] })
+  }
+
+  private func drop(_ alerts: ClosedRange<Int>, to list: String) throws {
+    for number in alerts {
+      try box.drop(
+        #"{"to":"\#(list)","payload":{"aps":{"alert":"Alert \#(number)"}}}"#,
+        as: "\(list)-\(number + 1000)")
+    }
+  }
+
+  /// The titles that a browser shows, without repeats that replace the shown ones.
+  private func shown(_ sandbox: Sandbox, on device: String) throws -> [String] {
+    try sandbox.events("delivered").filter {
+      $0["device"] as? String == device && $0["replaces"] as? String != "same"
+    }.map { try $0.member($0["title"] is String ? "title" : "text") }
+  }
+
+  private func alerts(_ numbers: ClosedRange<Int>) -> Set<String> {
+    Set(numbers.map { "Alert \($0)" })
+  }
+
+  // MARK: - Delivery
+
+  @Test func `a name may stand for phones and browsers, and each gets the alert once`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "family")
+    try subscribe(sandbox, "tablet", to: "family")
+    let phone = try sandbox.token(box, "token", "phone")
+    try box.tinypush(
+      "recipient", "add", "family", phone, "-o", "recipients=\(box.path)/recipients")
+    let agent = try agent(both(sandbox))
+    let sent = try box.tinypush(
+      "send", "Tank low", "--title", "Cellar", "--url", "https://cellar.test/tank", "--to",
+      "family", "--wait", "--json", "--config", sandbox.http2Config, "-o", "spool=\(box.spool)",
+      "-o", "recipients=\(box.path)/recipients")
+    #expect(sent.status == 0, "\(sent.errors) \(agent.errors)")
+    let recipients = try #require(
+      try objects(sent.output).first?["recipients"] as? [[String: Any]])
+    #expect(recipients.map { $0["outcome"] as? String } == ["accepted", "accepted", "accepted"])
+    #expect(Set(recipients.map { $0["token"] as? String }).count == 3)
+    try wait(for: "the cards") { try sandbox.events("delivered").count == 3 }
+    for card in try sandbox.events("delivered") {
+      #expect(card["title"] as? String == "Cellar")
+      #expect(card["text"] as? String == "Tank low")
+      #expect(card["url"] as? String == "https://cellar.test/tank")
+      #expect(card["notes"] as? [String] == [])
+    }
+    #expect(try agent.terminate() == 0)
+    #expect(box.queued + box.names(in: "failed") == [])
+    #expect(!agent.errors.contains("/push/"), "an endpoint is a secret")
+  }
+
+  @Test func `a configuration for browsers alone asks for no key of Apple's`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    let settings = try alone(sandbox)
+    try box.drop(#"{"aps":{"alert":"Tank low","sound":"default"}}"#, as: "a")
+    let phone = try sandbox.token(box, "token", "phone")
+    try box.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"x"}}}"#, as: "b")
+    let agent = try deliver(settings)
+    #expect(agent.status == 65, "\(agent.errors)")
+    #expect(try shown(sandbox, on: "laptop") == ["Tank low"])
+    #expect(try sandbox.events("delivered").at(0)["sound"] as? String == "default")
+    let failure = try box.failures("b").at(0)
+    #expect(failure["code"] as? String == "no-service-for-devices")
+    #expect(failure["token"] as? String == phone)
+    let check = try box.run(Build.command(Build.host) + ["check"] + settings)
+    #expect(check.output.contains("environment  browsers alone (Web Push)"), "\(check.output)")
+    #expect(check.output.contains("service      localhost:\(sandbox.gateway), TLS"))
+    #expect(!check.output.contains("gateway\n"))
+  }
+
+  @Test func `text of 3993 bytes arrives byte for byte, and longer text is shortened`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    let start = #"{"web_push":8030,"notification":"#
+    func notification(_ body: String) -> String {
+      #"{"title":"Cellar","navigate":"https://cellar.test/","body":"\#(body)"}"#
+    }
+    let room = 3993 - (start + notification("") + "}").utf8.count
+    let exact = notification(String(repeating: "é", count: room / 2) + (room % 2 == 1 ? "x" : ""))
+    try box.drop(#"{"to":"default","payload":{"aps":{},"web":\#(exact)}}"#, as: "a")
+    let long = String(repeating: "Ü", count: 1990)
+    try box.drop(#"{"aps":{"alert":{"title":"Long","body":"\#(long)"}}}"#, as: "b")
+    let agent = try deliver(alone(sandbox))
+    #expect(agent.status == 0, "\(agent.errors)")
+    let accepted = try sandbox.events("accepted")
+    #expect(accepted.map { $0["body"] as? Int } == [4096, 4096] || accepted.count == 2)
+    #expect(accepted.at(0)["payload"] as? String == start + exact + "}")
+    #expect(try accepted.at(0)["body"] as? Int == 4096)
+    let shown = try #require(try sandbox.events("delivered").at(1)["text"] as? String)
+    #expect(shown.hasSuffix("Ü…") && shown.utf8.count > 3800)
+  }
+
+  @Test func `a notification without a text is not sent to a browser, and that is said`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    try box.drop(#"{"aps":{"content-available":1}}"#, as: "a")
+    let agent = try deliver(alone(sandbox))
+    #expect(agent.status == 65, "\(agent.errors)")
+    let failure = try box.failures("a").at(0)
+    #expect(failure["code"] as? String == "nothing-to-show")
+    #expect((failure["token"] as? String)?.hasPrefix("https://localhost:") == true)
+    #expect(try sandbox.events("accepted").isEmpty)
+    #expect(agent.errors.contains("give the alert a text"), "\(agent.errors)")
+  }
+
+  @Test
+  func `an ended subscription is suppressed by its digest, and a failed one can be sent again`()
+    throws
+  {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let subscription = try subscribe(sandbox, "laptop", to: "default")
+    try sandbox.device(box, "uninstall", "laptop")
+    try drop(1...2, to: "default")
+    let settings = try alone(sandbox)
+    let agent = try deliver(settings)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(try sandbox.events("delivered").isEmpty)
+    let list = try box.run(Build.command(Build.host) + ["token", "list", "--json"] + settings)
+    let tokens = try objects(list.output).map { $0["token"] as? String }
+    #expect(tokens.count == 1)
+    #expect(!list.output.contains("https:"))
+    // Nothing more is sent to it.
+    let answers = try sandbox.events("refused").count
+    try drop(3...3, to: "default")
+    #expect(try deliver(settings).status == 0)
+    #expect(try sandbox.events("refused").count == answers)
+    // A registration lifts the suppression.
+    let known = try box.tinypush(
+      "recipient", "add", "default", subscription, "-o", "recipients=\(box.path)/recipients")
+    #expect(known.status == 0)
+  }
+
+  // MARK: - Trouble
+
+  @Test func `a push service that is down holds up no phone and no other browser`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let other = try Sandbox(in: box, hasDevices: true, name: "other")
+    try subscribe(sandbox, "laptop", to: "good")
+    try subscribe(other, "tablet", to: "bad")
+    // Both services have certificates of the same authority.
+    try box.write(
+      box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    let port = other.gateway
+    #expect(try other.child.terminate() == 0)
+    let agent = try agent(both(sandbox), "ca=\(box.path)/both.pem")
+    try drop(1...100, to: "bad")
+    try wait(for: "the first attempt") {
+      agent.errors.contains("cannot connect to localhost:\(port)")
+    }
+    try drop(1...20, to: "good")
+    let phone = try sandbox.token(box, "token", "phone")
+    try box.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"Phone"}}}"#, as: "z")
+    try wait(for: "the others") {
+      try Set(shown(sandbox, on: "laptop")) == alerts(1...20)
+        && shown(sandbox, on: "phone") == ["Phone"]
+    }
+    #expect(box.queued.count == 100)
+    let again = try Sandbox(in: box, ["--port", "\(port)"], hasDevices: true, name: "other")
+    try wait(for: "the rest") { try Set(shown(again, on: "tablet")) == alerts(1...100) }
+    try wait(for: "the spool to be empty") { box.queued == [] }
+    #expect(try shown(again, on: "tablet").count == 100)
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test(arguments: [
+    "close@7", "reset@7", "stall@7", "garbage@7", "reason=ServiceUnavailable@7",
+    "reason=InternalServerError@1", "refused-stream@7", "reset-stream@7", "slow+1s@7", "goaway@7",
+    "goaway@1", "close@0s", "reset-stream@20%",
+  ])
+  func `no fault of a push service loses a notification, and repeats are shown once`(
+    fault: String
+  ) throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", fault, "--seed", "1"], hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    try drop(1...20, to: "default")
+    let agent = try deliver(alone(sandbox), "answer-timeout=1s")
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(try sandbox.child.terminate() == 0)
+    let shown = try shown(sandbox, on: "laptop")
+    #expect(Set(shown) == alerts(1...20), "\(agent.errors)")
+    #expect(shown.count == 20)
+    #expect(box.queued + box.names(in: "failed") == [])
+  }
+
+  @Test func `kills of the agent lose nothing`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    try drop(1...300, to: "default")
+    let settings = try alone(sandbox)
+    for count in [10, 40, 90, 150] {
+      let agent = try agent(settings)
+      try wait(for: "some to arrive") { try sandbox.events("accepted").count > count }
+      agent.kill()
+    }
+    let agent = try deliver(settings)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(try Set(shown(sandbox, on: "laptop")) == alerts(1...300))
+    #expect(box.queued + box.names(in: "failed") + box.names(in: "later") == [])
+  }
+
+  @Test func `a subscription to a host in this network is refused unless a setting allows it`()
+    throws
+  {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    try drop(1...1, to: "default")
+    let agent = try deliver(alone(sandbox), "private-endpoints=no")
+    #expect(agent.status == 75, "\(agent.errors)")
+    #expect(
+      agent.errors.contains("is in a private network: remove the subscription"), "\(agent.errors)")
+    #expect(box.queued.count == 1)
+    #expect(try sandbox.events("connected").isEmpty)
+  }
+
+  @Test func `a key that a subscription was not made for is that subscription's problem`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "default")
+    try drop(1...1, to: "default")
+    let settings = try alone(sandbox)
+    #expect(try deliver(settings).status == 0)
+    // Another key: the browser that knows the first one refuses, and a new one accepts.
+    let made = try box.run([
+      "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+      "vapid.pem",
+    ])
+    #expect(made.status == 0)
+    try subscribe(sandbox, "tablet", to: "new")
+    let agent = try agent(settings)
+    try drop(2...2, to: "default")
+    try wait(for: "the refusal") { agent.errors.contains("VAPID key hash mismatch") }
+    try drop(1...9, to: "new")
+    try wait(for: "the others") { try Set(shown(sandbox, on: "tablet")) == alerts(1...9) }
+    try wait(for: "the record") { box.names(in: "failed").count == 1 }
+    #expect(try agent.terminate() == 0)
+    #expect(box.queued == [])
+    #expect(
+      try box.failures("default-1002").at(0)["code"] as? String == "VAPID-key-hash-mismatch")
+  }
+}

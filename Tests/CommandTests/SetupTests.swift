@@ -83,6 +83,9 @@ import Testing
     let config = try box.write(
       before + "recipients = \(box.path)/recipients\n", to: "etc/tinypush.conf")
     try box.write("page = https://box.example.net/web/\n", to: "etc/http.conf")
+    try box.write(
+      String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
+      to: "etc/AuthKey_ABC123DEFG.p8")
     mkdir(box.path + "/recipients", 0o755)
     let answers = "app = browser\ncontact = mailto:me@box.example.net\nname = family\n"
     let done = try box.tinypush(
@@ -109,7 +112,7 @@ import Testing
       ("app = browser\ncontact = mailto:me@localhost\n", "contact must be mailto:ADDRESS"),
       (answers + "page = http://box.example.net/\n", "page must be the address of the page"),
       (answers + "token = 0a\n", "token is no answer for app = browser"),
-      ("app = bark\ncontact = mailto:me@box.example.net\n", "contact is no answer for app = bark"),
+      ("app = own\ncontact = mailto:me@box.example.net\n", "contact is no answer for app = own"),
     ] {
       let refused = try setUp(box, config, wrong)
       #expect(refused.status == 65 && refused.errors.contains(words), "\(refused.errors)")
@@ -357,7 +360,7 @@ import Testing
     arguments: [
       ("app = bark\n", 65, "signing-key must be the path of a file"),
       ("app = bark\nsigning-key = /nowhere.p8\n", 65, "The signing key /nowhere.p8 does not exist"),
-      ("app = brk\n", 65, "app must be bark, own, gateway or sandbox"),
+      ("app = brk\n", 65, "app must be bark, own, gateway, browser or sandbox"),
       ("apps = bark\n", 65, "answers:1: there is no question apps; did you mean app?"),
       ("bark\n", 65, "answers:1: expected KEY = VALUE"),
       ("app = own\nsigning-key = KEY\nteam-id = TEAM123456\n", 65, "topic must be the bundle ID"),

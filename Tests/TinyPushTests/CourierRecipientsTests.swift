@@ -85,8 +85,8 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
   ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: not a language"),
   ([World.token(1), "", World.token(2) + " en"], ", line 3: only lang=LANGUAGE"),
   ([World.token(1), String(repeating: "z", count: 62)], ", line 2: a device token is written"),
-  ([World.token(1), String(repeating: "1", count: 2000)], ", line 2: longer than 1024"),
-  ([World.token(1), String(repeating: "1", count: 100_000)], ", line 2: longer than 1024"),
+  ([World.token(1), String(repeating: "1", count: 2100)], ", line 2: longer than 2048"),
+  ([World.token(1), String(repeating: "1", count: 100_000)], ", line 2: longer than 2048"),
 ])
 func `a wrong line of a recipients file is recorded, and the other recipients are served`(
   lines: [String]?, words: String

@@ -212,7 +212,8 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       FailedLine.append(key, Int64.max, to: &output)
     }
     FailedLine.end(
-      notification, of: bytes.span, for: DeviceToken(hex: token.bytes.span)!, nil, &output)
+      notification, of: bytes.span, for: DeviceToken(hex: token.bytes.span)!,
+      ("" as StaticString).span, nil, &output)
     let (isCut, count) = (output.isCut, output.count)
     #expect(!isCut)
     #expect(count < FailedCheck.lineBytesMax)

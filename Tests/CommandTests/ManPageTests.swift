@@ -172,7 +172,7 @@ import Testing
     let text = try sources("TinyPushAgent/Checkup")
     let items = all(#/\.report\(\s*"([a-z-]+)"/#, in: text)
     let steps = all(#/begin\([^)]*?"([a-z-]+)"/#, in: text).union(["certificate", "signing-key"])
-    #expect(items.count > 20 && steps.count == 9)
+    #expect(items.count > 20 && steps.count == 10)
     let section = try ManPage("tinypush-check.1").section("THE SET-UP")
     let names = all(#/([a-z-]+\.[a-z-]+)/#, in: section).map { $0.components(separatedBy: ".") }
     #expect(try Set(names.map { try $0.at(0) }).union(["feedback"]) == steps)

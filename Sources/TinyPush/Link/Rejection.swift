@@ -171,7 +171,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badJWTToken: "bad JWT token"
     case .vapidPkHashMismatch: "VAPID key hash mismatch"
     case .noDeviceService: "no service for devices"
-    case .noWebPush: "no Web Push"
+    case .noWebPush: "no web push"
     case .nothingToShow: "nothing to show"
     }
   }

@@ -87,7 +87,8 @@ import TinyPushAgent
     let text = "{" + all.map { #""\#($0.key)":\#($0.value)"# }.joined(separator: ",") + "}"
     let token = desk.jwt(head, claims: text, isDamaged: isDamaged, keyPath: other?.path)
     let key = Desk.base64(Data(point ?? other?.point ?? copy(desk.key.point)))
-    return form.replacing("TOKEN", with: token).replacing("KEY", with: key)
+    // In this order, since a token may have the letters KEY.
+    return form.replacing("KEY", with: key).replacing("TOKEN", with: token)
   }
 
   // MARK: - Requests

@@ -7,6 +7,8 @@ import Testing
 
   init() throws {
     box = try Box()
+    try FileManager.default.createDirectory(
+      atPath: box.path + "/recipients", withIntermediateDirectories: true)
     let made = try box.run([
       "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
       "vapid.pem",

@@ -138,6 +138,16 @@ extension Ledger {
 
   // MARK: - Waiting
 
+  /// Notes that a notification to one recipient is about to go to `later/`.
+  ///
+  /// A link may have had it before, and the agent does not know that when it comes back.
+  func waits(_ token: Int, _ file: SpoolFile?) {
+    for number in file?.items.compactMap(\.number) ?? [] {
+      let number = World.number(token, serial: World.serial(of: number))
+      if life.framed.remove(number) != nil { life.limiting.seen.remove(number) }
+    }
+  }
+
   func postponed(_ file: SpoolFile?, _ isPostponed: Bool) {
     if isPostponed {
       life.postponed += 1

@@ -161,6 +161,7 @@ extension World {
       let target = String(courier.stepTarget())
       trace.say("  postpone \(target)")
       let source = file ?? disk.setAside[String(taken.bytes)]
+      if let token = courier.settlement.token { ledger.waits(World.number(token), source) }
       let isPostponed = disk.postpone([UInt8](courier.failure()), as: target, from: source)
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
@@ -260,7 +261,7 @@ extension World {
 
   func dial() {
     dials += 1
-    if http2 == nil, scattered == nil { ledger.dials() }
+    if http2 == nil { ledger.dials() }
     if connection != nil { complain("dialed while connected") }
     let life = lives
     let isUp = canDial(dials)

@@ -164,7 +164,7 @@ final class Ledger {
     items.map { item in
       var item = item
       itemsPut += 1
-      item.identity = itemsPut
+      item.identity = itemsPut * Item.identities
       item.source = name
       if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }
@@ -363,7 +363,7 @@ final class Ledger {
     for file in disk.waiting + Array(disk.later.values) {
       for item in file.items
       where (item.notBefore > 0 || mayWait)
-        && (file.wasPostponedEarly || !seen.insert(item.identity).inserted)
+        && (file.wasPostponedEarly || !seen.insert(item.identity / Item.identities).inserted)
       {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
       }

@@ -550,6 +550,7 @@ extension Courier {
     files[file].open += 1
     files[file].lane = lane
     if let refusal {
+      if case .rejected(let rejection) = refusal { counters.recordRejection(rejection) }
       decide(message, refusal)
     } else if isFirst {
       link.select(lane)

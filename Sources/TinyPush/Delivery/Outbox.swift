@@ -150,8 +150,11 @@ struct Outbox: ~Copyable {
 
   // MARK: - Room
 
-  /// Whether one more message has room.
-  var hasRoom: Bool { count < capacity }
+  /// Whether one more message has room, also with a subscription.
+  var hasRoom: Bool {
+    count < capacity && textCount < capacity
+      && liveBytes + Self.headBytes + Subscription.wordBytesMax <= bytes.capacity
+  }
 
   /// The files whose notifications are read: a small one, or one that was read in part.
   enum Share {
@@ -303,7 +306,7 @@ struct Outbox: ~Copyable {
     to recipient: RecipientsFile.Recipient, text: UInt16, subscription: UInt16 = Outbox.none,
     payloadBytes: Int, in line: Line, _ lane: Lane = .devices
   ) -> MessageNumber {
-    precondition(hasRoom)
+    precondition(count < capacity)
     var place = firstFree
     if place == Self.none {
       place = UInt16(usedEntries)

@@ -326,7 +326,9 @@ final class Disk {
       guard let token else {
         return serial > 0 || text.contains("\"\(World.token(number))\"") ? item : nil
       }
-      if item.list != nil { return item.member(token) }
+      if let list = item.list {
+        return token / 1000 == World.firstMember(of: list) / 1000 ? item.member(token) : nil
+      }
       return number % World.tokensMax == token ? item : nil
     }
     guard keepForLater(bytes, as: name, items) else { return false }

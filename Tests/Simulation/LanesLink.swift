@@ -176,6 +176,9 @@ extension World {
     hasBrowsers && number % tokensMax % 3 != 0
   }
 
+  /// The first of the thousand tokens that belong to a recipients file.
+  static func firstMember(of list: String) -> Int { 900_000 + 1000 * Int(list.utf8.first! - 0x61) }
+
   /// The host of the service for a token.
   static func host(_ number: Int) -> String {
     isBrowser(number) ? "h\(number % tokensMax / 2 % hosts).example" : LanesLink.devices

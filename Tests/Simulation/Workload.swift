@@ -294,7 +294,7 @@ struct Workload {
   private mutating func list(
     _ name: String, _ random: inout Seeded
   ) -> (name: String, lines: [String], content: List, failure: OpenFailure?) {
-    let first = 900_000 + 1000 * Int(name.utf8.first! - 0x61)
+    let first = World.firstMember(of: name)
     var content = List()
     var lines: [String] = []
     let padding = random.oneIn(5) ? random.upTo(750) : 0

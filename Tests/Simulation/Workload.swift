@@ -195,8 +195,9 @@ struct Workload {
       return (payload, [item(at: offset, list: "default")])
     }
     let replaces = isCollapsing && !random.oneIn(4)
-    // A notification over a limit waits for one recipient, so it must not replace others.
-    let isForOne = isLimiting && replaces
+    // A notification over a limit, or to a service that takes nothing, waits for one recipient. So
+    // it must not replace others.
+    let isForOne = (isLimiting || World.hasBrowsers) && replaces
     let named =
       lists.isEmpty || isForOne || random.oneIn(3)
       ? [] : random.pick([["family"], ["garden"], ["garden", "family"]])

@@ -44,6 +44,9 @@ struct Item {
     return member
   }
 
+  /// Whether this is the notification to one member of a recipients file.
+  var isMember: Bool { identity % Self.identities > 0 }
+
   /// The notification to the recipients file of which this is one to a member.
   var whole: Item {
     var item = self
@@ -365,7 +368,7 @@ final class Disk {
   /// Whether a notification to a member of a recipients file is in a file of its own.
   func holdsMember(_ number: Int, besides file: SpoolFile) -> Bool {
     func holds(_ file: SpoolFile) -> Bool {
-      file.items.contains { $0.number == number && $0.identity % Item.identities > 0 }
+      file.items.contains { $0.number == number && $0.isMember }
     }
     return waiting.contains { $0 !== file && holds($0) } || durableLater.contains { holds(later[$0]!) }
   }

@@ -407,6 +407,11 @@ final class Ledger {
         complain("\(number) of \(file.name) is held up")
       }
     }
+    for file in disk.later.values {
+      for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax) {
+        complain("\(item.number!) is held up in later/")
+      }
+    }
   }
 
   /// Checks after the faults that nothing is left and nothing was lost.

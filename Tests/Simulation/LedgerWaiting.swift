@@ -194,7 +194,7 @@ extension Ledger {
       // The item was put aside twice, before and after somebody appended to its file.
       if disk.later.values.contains(where: { $0.holds(item) }) { continue }
       // The notification to the recipients file is read again.
-      if disk.waiting.contains(where: { $0.holds(item.whole) }) { continue }
+      if item.isMember, disk.waiting.contains(where: { $0.holds(item.whole) }) { continue }
       if isReplaced(item, in: file) || disk.holds(item) || World.serial(of: item.number ?? 0) == 0 {
         continue
       }
@@ -225,7 +225,8 @@ extension Ledger {
       // An item that must not be sent for two reasons may count under either.
       if item.collapseKey != nil,
         mayExpire(item, in: file) || item.list != nil
-          || item.number.map({ isSuppressed($0, item) }) ?? false
+          || item.number.map({ isSuppressed($0, item) || hasLanes && life.outcomes[$0] == nil })
+            ?? false
       {
         isUneventful = false
       }

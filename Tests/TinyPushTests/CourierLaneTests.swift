@@ -10,7 +10,7 @@ import Testing
 private func withLanes(
   mood: @escaping (_ host: String) -> LanesLink.Mood = { _ in .well },
   respond: @escaping (_ token: Int) -> ScatteredLink.Response = { _ in .accept },
-  _ change: (inout Courier.Settings) -> Void = { _ in }, _ test: (World) -> Void
+  settings change: (inout Courier.Settings) -> Void = { _ in }, _ test: (World) -> Void
 ) {
   World.$hasBrowsers.withValue(true) {
     let world = World {
@@ -241,10 +241,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 }
 
 @Test func `without a service of devices each device token is refused, and browsers get theirs`() {
-  withLanes {
-    $0.hasDevices = false
-  } _: { world in
-    world.ledger.settings.hasDevices = false
+  withLanes(settings: { $0.hasDevices = false }) { world in
     let numbers = Array(1...900)
     world.put(
       "bulk", text: numbers.map { World.notification($0) + "\n" }.joined(), numbers: numbers)
@@ -299,9 +296,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 // MARK: - Limits
 
 @Test func `an alert over the limit of a browser goes to failed/, and no summary follows`() {
-  withLanes {
-    $0.limit = RateLimit(count: 1, period: .seconds(60))
-  } _: { world in
+  withLanes(settings: { $0.limit = RateLimit(count: 1, period: .seconds(60)) }) { world in
     for serial in 1...3 { world.put("a\(serial)", to: [one], serial: serial) }
     world.run(.seconds(600))
     #expect(world.gateway.acceptances.count == 1)
@@ -314,9 +309,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 }
 
 @Test func `an alert with a collapse ID over the limit waits, and comes back to its browser`() {
-  withLanes {
-    $0.limit = RateLimit(count: 1, period: .seconds(60))
-  } _: { world in
+  withLanes(settings: { $0.limit = RateLimit(count: 1, period: .seconds(60)) }) { world in
     for serial in 1...4 {
       world.put("a\(serial)", to: [one], serial: serial, with: #", "collapse-id": "tank""#) {
         $0.collapseKey = "tank"

@@ -41,9 +41,8 @@ extension Courier {
       }
       replaceRest(of: entry.text)
     }
-    outbox.touch(entry.text)
     let age = time.clockMilliseconds / 1000 - files[file].originNs / 1_000_000_000
-    let untilDue = Int64(time.now.until(entry.until).milliseconds + 999) / 1000
+    let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
     let wait = max(min(max(age / 2, Self.postponedMin), Self.postponedMax), untilDue)
     recorder.begin(file, files)
     // While the clock is not set, nothing is due.

@@ -155,6 +155,7 @@ extension Courier {
       }
     }
     guard let victim else { return nil }
+    outbox.touch(outbox[victim].text)
     decide(victim, .postponed)
     return settlement(isPatient: true)
   }
@@ -551,6 +552,7 @@ extension Courier {
     files[file].lane = lane
     if let refusal {
       if case .rejected(let rejection) = refusal { counters.recordRejection(rejection) }
+      outbox.touch(text)
       decide(message, refusal)
     } else if isFirst {
       link.select(lane)

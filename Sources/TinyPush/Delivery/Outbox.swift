@@ -412,6 +412,7 @@ struct Outbox: ~Copyable {
       entries[place].lane = .devices
       entries[place].outcome = .postponed
       append(message, to: .decided)
+      touch(entries[place].text)
     }
   }
 

@@ -124,6 +124,8 @@ final class SpoolFile {
   /// When it was put, changed or released.
   var cameAt = Instant(milliseconds: 0)
   var wasReleased = false
+  /// Whether it took the place of a file with the same notification.
+  var hasReplaced = false
 
   init(_ bytes: [UInt8], inode: UInt64, items: [Item]) {
     self.bytes = bytes
@@ -387,7 +389,10 @@ final class Disk {
     file.name = String(target[..<target.lastIndex(of: "+")!])
     // The same notification was put aside twice. The second file replaces the first one, and the
     // agent reads on in the second file.
-    if let first = taken[target] { file.lines += first.lines }
+    if let first = taken[target] {
+      file.lines += first.lines
+      file.hasReplaced = true
+    }
     taken[target] = file
     left.append((name, file, target, timeline.now))
     return true

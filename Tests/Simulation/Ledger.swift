@@ -407,6 +407,9 @@ final class Ledger {
         complain("\(number) of \(file.name) is held up")
       }
     }
+    // After a sleep, everything that waits is due at once. If the clock was set, what waits seems
+    // old, and waits for an hour.
+    guard sleptUntil.milliseconds == 0, suppressing.isClockSteady else { return }
     for file in disk.later.values {
       for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax) {
         complain("\(item.number!) is held up in later/")

@@ -46,9 +46,9 @@ extension Ledger {
   /// Checks that each notification of a removed file was reported, if only this agent read the
   /// file.
   func checkReported(_ file: SpoolFile, _ name: String) {
-    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode) else {
-      return
-    }
+    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode),
+      !file.hasReplaced
+    else { return }
     for item in file.items where item.list == nil && item.offset < .max {
       guard let number = item.number else { continue }
       let reported = Reported(

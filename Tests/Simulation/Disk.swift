@@ -32,6 +32,28 @@ struct Item {
   /// Whether it has an `again-after` and may be in the spool several times.
   var isEcho = false
 
+  /// The distance between the identities of items that are put, which leaves room for members.
+  static let identities = 100_000
+
+  /// The notification to one member of the recipients file.
+  func member(_ token: Int) -> Item {
+    var member = self
+    member.number = number! + token
+    member.list = nil
+    member.identity += 1 + token % 50_000
+    return member
+  }
+
+  /// Whether this is the notification to one member of a recipients file.
+  var isMember: Bool { identity % Self.identities > 0 }
+
+  /// The notification to the recipients file of which this is one to a member.
+  var whole: Item {
+    var item = self
+    item.identity -= identity % Self.identities
+    return item
+  }
+
   /// Whether `other` comes later in the spool and is not the same notification to another
   /// recipient.
   func isBefore(_ other: Item) -> Bool {
@@ -102,6 +124,8 @@ final class SpoolFile {
   /// When it was put, changed or released.
   var cameAt = Instant(milliseconds: 0)
   var wasReleased = false
+  /// Whether it took the place of a file with the same notification.
+  var hasReplaced = false
 
   init(_ bytes: [UInt8], inode: UInt64, items: [Item]) {
     self.bytes = bytes
@@ -296,11 +320,21 @@ final class Disk {
   func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
     let text = String(decoding: bytes, as: UTF8.self)
     let serial = World.serial(in: text)
-    let isForOne = text.hasPrefix(#"{"token":""#)
-    let items = (source?.items ?? []).filter { item in
-      guard let number = item.number else { return false }
-      if serial > 0, World.serial(of: number) != serial { return false }
-      return serial > 0 && !isForOne || text.contains("\"\(World.token(number))\"")
+    let start = #"{"token":""#
+    let token: Int? =
+      text.hasPrefix(start)
+      ? World.number(printed: String(text.dropFirst(start.count).prefix { $0 != "\"" })) : nil
+    let items = (source?.items ?? []).compactMap { item -> Item? in
+      guard let number = item.number,
+        World.serial(of: number) == serial || serial == 0 && token == nil
+      else { return nil }
+      guard let token else {
+        return serial > 0 || text.contains("\"\(World.token(number))\"") ? item : nil
+      }
+      if let list = item.list {
+        return token / 1000 == World.firstMember(of: list) / 1000 ? item.member(token) : nil
+      }
+      return number % World.tokensMax == token ? item : nil
     }
     guard keepForLater(bytes, as: name, items) else { return false }
     later[name]!.isExcused = source.map { $0.isExcused || $0.isSetAside } ?? false
@@ -333,6 +367,14 @@ final class Disk {
       || durableLater.contains { later[$0]!.holds(item) }
   }
 
+  /// Whether a notification to a member of a recipients file is in a file of its own.
+  func holdsMember(_ number: Int, besides file: SpoolFile) -> Bool {
+    func holds(_ file: SpoolFile) -> Bool {
+      file.items.contains { $0.number == number && $0.isMember }
+    }
+    return waiting.contains { $0 !== file && holds($0) } || durableLater.contains { holds(later[$0]!) }
+  }
+
   /// Whether a file in `later/` survives a power cut, as far as the agent can know.
   func isSynced(_ name: String) -> Bool {
     durableLater.contains(name) || later[name]?.isForgotten == true
@@ -347,7 +389,10 @@ final class Disk {
     file.name = String(target[..<target.lastIndex(of: "+")!])
     // The same notification was put aside twice. The second file replaces the first one, and the
     // agent reads on in the second file.
-    if let first = taken[target] { file.lines += first.lines }
+    if let first = taken[target] {
+      file.lines += first.lines
+      file.hasReplaced = true
+    }
     taken[target] = file
     left.append((name, file, target, timeline.now))
     return true

@@ -48,6 +48,6 @@ struct Failure: Decodable {
 
   /// The number of a notification that the gateway refused.
   var number: Int? {
-    token.flatMap { Int($0, radix: 16) }.map { World.number($0, serial: serial) }
+    token.flatMap(World.number(printed:)).map { World.number($0, serial: serial) }
   }
 }

@@ -45,6 +45,10 @@ final class Ledger {
   var urgent: Set<Int> = []
   /// Whether the link answers each notification, so that it passes limits when the link takes it.
   var isAnswering = false
+  /// Whether there are several lanes, so that any notification may wait in `later/`.
+  var hasLanes = false
+  /// The identity with which each number was sent.
+  var identities: [Int: UInt64] = [:]
   /// Whether the agent was told to stop.
   var isStopping = false
   var waiting = Waiting()
@@ -160,7 +164,7 @@ final class Ledger {
     items.map { item in
       var item = item
       itemsPut += 1
-      item.identity = itemsPut
+      item.identity = itemsPut * Item.identities
       item.source = name
       if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }
@@ -216,6 +220,11 @@ final class Ledger {
           life.refusals[number] = UInt16(status)
         } else if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
+        }
+      } else if failure.code == "no-service-for-devices" {
+        life.inferredRejections -= 1
+        if settings.hasDevices || World.isBrowser(number) {
+          complain("\(number) is refused for want of a service")
         }
       } else if life.inferredRejections == 0 || closes[number, default: 0] < 3 {
         complain("\(number) is rejected for ending connections, and did not: \(failure.reason)")
@@ -309,7 +318,7 @@ final class Ledger {
     let ttl = item.ttl ?? UInt64(settings.ttl)
     guard ttl > 0 else { return false }
     // A notification over a limit has a date instead.
-    if hasLimits, !suppressing.isClockSteady {
+    if mayWait, !suppressing.isClockSteady {
       isUneventful = false
       return true
     }
@@ -353,8 +362,8 @@ final class Ledger {
     var seen: Set<Int> = []
     for file in disk.waiting + Array(disk.later.values) {
       for item in file.items
-      where (item.notBefore > 0 || hasLimits)
-        && (file.wasPostponedEarly || !seen.insert(item.identity).inserted)
+      where (item.notBefore > 0 || mayWait)
+        && (file.wasPostponedEarly || !seen.insert(item.identity / Item.identities).inserted)
       {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
       }
@@ -385,17 +394,25 @@ final class Ledger {
 
   /// Checks that notifications that the service does not take hold up no others.
   ///
-  /// - Parameter poisons: the tokens of those that the service does not take.
-  func checkHeldUp(besides poisons: some Collection<Int>) {
+  /// - Parameter isPoison: whether the service takes nothing for a token.
+  func checkHeldUp(besides isPoison: (Int) -> Bool) {
     for file in disk.waiting where file.failure == nil {
       for item in file.items {
         guard let number = item.number, item.list == nil, !isDecided(item, in: file),
-          !poisons.contains(number % World.tokensMax),
+          !isPoison(number % World.tokensMax),
           !file.lines.contains(where: { $0.failure.number == number }),
           // A file whose record could not be written is delivered again as a whole.
           !life.reopened.contains(file.inode)
         else { continue }
         complain("\(number) of \(file.name) is held up")
+      }
+    }
+    // After a sleep, everything that waits is due at once. If the clock was set, what waits seems
+    // old, and waits for an hour.
+    guard sleptUntil.milliseconds == 0, suppressing.isClockSteady else { return }
+    for file in disk.later.values {
+      for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax) {
+        complain("\(item.number!) is held up in later/")
       }
     }
   }

@@ -50,6 +50,9 @@ extension Ledger {
     ].compactMap { $0 }
   }
 
+  /// Whether any notification may have to wait in `later/`.
+  var mayWait: Bool { hasLimits || hasLanes }
+
   var hasLimits: Bool { settings.limit != nil || settings.limitAll != nil }
 
   /// Checks an alert that goes to the link or over the wire.
@@ -106,6 +109,8 @@ extension Ledger {
 
   /// Notes an alert over a limit that is in `failed/`.
   func keepsLimited(_ number: Int) {
+    // A summary would not fit a browser.
+    if World.isBrowser(number) { return }
     life.limiting.unsummarized[number % World.tokensMax, default: 0] += 1
     if life.limiting.unsummarized.count > Limiting.tokensMax { life.limiting.isOverflowing = true }
   }

@@ -25,14 +25,16 @@ extension Ledger {
       switch settlement.outcome {
       case .accepted: gateway.acceptances[number] != nil || lateLosses.contains(number)
       case .rejected(let rejection):
-        rejection.reason == .endsConnections || life.refusals[number] == rejection.code
+        rejection.reason == .endsConnections
+          || rejection.reason == .noDeviceService && !settings.hasDevices || life.refusals[number] == rejection.code
           || rejection.reason == .invalidPayloadSize && life.payloadLimit < .max
           || suppressing.gone[token] != nil
       case .suppressed: suppressing.known.forbids(token, registered: 0)
       case .expired: file.items.contains { $0.number == number && mayExpire($0, in: file) }
       case .dropped: settings.uncertain == .drop
       case .superseded: true
-      case .postponed, .limited, .duplicate: hasLimits
+      case .postponed: mayWait
+      case .limited, .duplicate: hasLimits
       case .refused: false
       }
     // For appended text, `ttl` counts from when the file was first seen, until it is read again.
@@ -44,9 +46,9 @@ extension Ledger {
   /// Checks that each notification of a removed file was reported, if only this agent read the
   /// file.
   func checkReported(_ file: SpoolFile, _ name: String) {
-    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode) else {
-      return
-    }
+    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode),
+      !file.hasReplaced
+    else { return }
     for item in file.items where item.list == nil && item.offset < .max {
       guard let number = item.number else { continue }
       let reported = Reported(

@@ -203,7 +203,7 @@ extension Ledger {
 
   func registers(_ item: Item) {
     guard let number = item.number else { return }
-    if item.notBefore > 0 || hasLimits { movable.insert(World.serial(of: number)) }
+    if item.notBefore > 0 || mayWait { movable.insert(World.serial(of: number)) }
     if item.isUrgent { urgent.insert(World.serial(of: number)) }
     suppressing.said[World.serial(of: number)] = item.registered
     guard item.registered > 0 else { return }

@@ -69,7 +69,16 @@ extension Ledger {
       return true
     }
     guard versions.contains(where: { $0.problems == 0 }) || isRecorded else { return false }
-    return numbers(of: item).allSatisfy { isDecided($0, item, in: file) }
+    return numbers(of: item).allSatisfy { number in
+      isDecided(number, item, in: file) || disk.holdsMember(number, besides: file)
+        || isGone(item.member(number % World.tokensMax))
+    }
+  }
+
+  /// Whether an item was settled or replaced, or its file was removed.
+  private func isGone(_ item: Item) -> Bool {
+    waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil
+      || waiting.forgotten[item.identity] != nil
   }
 
   /// Returns the numbers that the item must go to.
@@ -138,6 +147,13 @@ extension Ledger {
 
   // MARK: - Waiting
 
+  /// Notes that a notification to one recipient is about to go to `later/`.
+  ///
+  /// A link may have had it before, and the agent does not know that when it comes back.
+  func waits(_ number: Int) {
+    if life.framed.remove(number) != nil { life.limiting.seen.remove(number) }
+  }
+
   func postponed(_ file: SpoolFile?, _ isPostponed: Bool) {
     if isPostponed {
       life.postponed += 1
@@ -177,6 +193,8 @@ extension Ledger {
     for item in file.items {
       // The item was put aside twice, before and after somebody appended to its file.
       if disk.later.values.contains(where: { $0.holds(item) }) { continue }
+      // The notification to the recipients file is read again.
+      if item.isMember, disk.waiting.contains(where: { $0.holds(item.whole) }) { continue }
       if isReplaced(item, in: file) || disk.holds(item) || World.serial(of: item.number ?? 0) == 0 {
         continue
       }
@@ -207,17 +225,14 @@ extension Ledger {
       // An item that must not be sent for two reasons may count under either.
       if item.collapseKey != nil,
         mayExpire(item, in: file) || item.list != nil
-          || item.number.map({ isSuppressed($0, item) }) ?? false
+          || item.number.map({ isSuppressed($0, item) || hasLanes && life.outcomes[$0] == nil })
+            ?? false
       {
         isUneventful = false
       }
       return true
     }
-    if disk.holds(item, besides: file) || waiting.settled[item.identity] != nil
-      || waiting.replaced[item.identity] != nil || waiting.forgotten[item.identity] != nil
-    {
-      return true
-    }
+    if disk.holds(item, besides: file) || isGone(item) { return true }
     guard isReplaced(item, in: file) else { return false }
     // The recipients of a list do not count, since nobody looks them up.
     let items = waiting.items[World.serial(of: item.number!)] ?? [item]

@@ -124,12 +124,18 @@ final class ListDirectory {
 
 extension World {
   static func deviceToken(_ number: Int) -> DeviceToken {
+    if isBrowser(number) {
+      let digest = SHA256.digest(endpoint(number).bytes.span)
+      return DeviceToken(bytes: digest.span)!
+    }
     let digits = token(number).bytes
     return DeviceToken(hex: digits.span)!
   }
 
-  /// The number in a token's last bytes.
-  static func number(_ token: DeviceToken) -> Int { number(endOf: token.bytes) }
+  /// The number in a token's last bytes, or that of the subscription for which the token stands.
+  static func number(_ token: DeviceToken) -> Int {
+    hasBrowsers ? number(token.identity) : number(endOf: token.bytes)
+  }
 
   private static func number(endOf bytes: Span<UInt8>) -> Int {
     (bytes.count - 4..<bytes.count).reduce(0) { $0 << 8 | Int(bytes[$1]) }
@@ -137,18 +143,26 @@ extension World {
 
   /// The number of the token with this identity.
   static func number(_ identity: TokenIdentity) -> Int {
-    hasSeveralLengths && identity.bytes.bigEndian32(at: 0) != 0
-      ? hashed[identity.hash]! : number(endOf: identity.bytes)
+    guard hasSeveralLengths || hasBrowsers, identity.bytes.bigEndian32(at: 0) != 0 else {
+      return number(endOf: identity.bytes)
+    }
+    return hasBrowsers ? browsers[identity.hash]! : hashed[identity.hash]!
   }
 
   /// The numbers of the tokens whose identity is a digest, by its hash.
   private static let hashed: [UInt64: Int] = $hasSeveralLengths.withValue(true) {
+    numbers { digitCount($0) != 64 }
+  }
+  /// The numbers of the subscriptions, by the hash of what stands for each.
+  private static let browsers: [UInt64: Int] = $hasBrowsers.withValue(true) { numbers(isBrowser) }
+
+  private static func numbers(_ isHashed: (Int) -> Bool) -> [UInt64: Int] {
     var numbers: [UInt64: Int] = [:]
     var ranges = [1..<20_000, fillers.lowerBound..<fillers.lowerBound + 1000]
     // The tokens of the recipients files.
     for list in 0..<26 { ranges.append(900_000 + 1000 * list..<900_100 + 1000 * list) }
     for range in ranges {
-      for number in range where digitCount(number) != 64 {
+      for number in range where isHashed(number) {
         numbers[deviceToken(number).identity.hash] = number
       }
     }

@@ -112,8 +112,9 @@ extension World {
     hasSeveralLengths ? 2 * lengths[number % lengths.count] : 64
   }
 
-  /// Returns a token that ends with the number.
+  /// Returns a token that ends with the number, or a subscription.
   static func token(_ number: Int) -> String {
+    if isBrowser(number) { return subscription(number) }
     let digits = String(number % tokensMax, radix: 16)
     return String(repeating: "0", count: digitCount(number % tokensMax) - digits.count) + digits
   }
@@ -159,6 +160,7 @@ extension World {
     courier = Courier(settings)
     link = BinaryLink(settings, binary, seed: UInt64(lives + 1))
     scattered = scattered?.restarted()
+    lanes = lanes?.restarted()
     if let other = http2.take() { http2 = other.restarted(seed: UInt64(lives + 1)) }
     held = nil
     ledger.restarted(settings)

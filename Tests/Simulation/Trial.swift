@@ -28,6 +28,8 @@ public final class Trial {
     case scattered
     /// HTTP/2.
     case http2
+    /// Links like the scattered one, to a service of devices and to those of browsers.
+    case lanes
   }
 
   let seed: UInt64
@@ -46,6 +48,7 @@ public final class Trial {
   var service: HTTP2Service?
   var refusalsUntil: Instant?
   var http2Faults = HTTP2Faults()
+  var laneFaults = LaneFaults()
   private var wasStopped: Bool { stopBy != nil }
   /// The number of agents that began after the faults.
   var calmLives = 0
@@ -80,6 +83,8 @@ public final class Trial {
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400, 86_400, 900])
       $0.reportsSettlements = seed % 4 == 1
+      $0.hasWebPush = way == .lanes
+      $0.hasDevices = way != .lanes || seed % 8 != 2
       guard limits.oneIn(4) else { return }
       let count = UInt32(limits.pick([1, 1, 2, 5]))
       let period = Duration.seconds(UInt64(limits.pick([2, 5, 60, 600])))
@@ -94,6 +99,7 @@ public final class Trial {
       $0.barrierInterval = .seconds(random.pick([5, 60]))
     }
     world.ledger.isAnswering = way != .binary
+    world.ledger.hasLanes = way == .lanes
     workload = Workload(
       &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,
       hasIdentifiers: world.binary.format != .simple, isLimiting: world.ledger.hasLimits)
@@ -104,7 +110,9 @@ public final class Trial {
   public static func run(_ seed: UInt64, _ way: Way = .binary, keepsTrace: Bool = false) -> Outcome
   {
     World.$hasSeveralLengths.withValue(way == .http2) {
-      run(Trial(seed, way), keepsTrace: keepsTrace)
+      World.$hasBrowsers.withValue(way == .lanes) {
+        run(Trial(seed, way), keepsTrace: keepsTrace)
+      }
     }
   }
 
@@ -128,7 +136,7 @@ public final class Trial {
       world.timeline.plan(after: event.at) { [self] in inject(event.kind) }
     }
     world.timeline.plan(after: faults.calmAt) { [self] in calm() }
-    if service != nil { planEndOfPoison() }
+    if service != nil || way == .lanes { planEndOfPoison() }
     let end = world.timeline.now + .milliseconds(faults.calmAt) + Self.patience
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {
@@ -158,6 +166,7 @@ public final class Trial {
     world.response = { _ in .accept }
     world.beforeStep = { _ in }
     world.scattered = nil
+    world.lanes = nil
     world.http2 = nil
     tearDownHTTP2()
     world.timeline.cancelAll()
@@ -222,6 +231,14 @@ public final class Trial {
         scatter($0)
       }
     case .http2: setUpHTTP2()
+    case .lanes:
+      laneFaults = LaneFaults(seed)
+      let limit = random.pick([1, 3, 30])
+      world.lanes = LanesLink(world.ledger, world.gateway, limit: limit) { [self] host in
+        laneFaults.mood(of: host, at: world.timeline.now)
+      } respond: { [self] in
+        scatter($0)
+      }
     }
   }
 
@@ -240,7 +257,15 @@ public final class Trial {
     if let status = workload.refusals[token] {
       return (.reject(status.rejection), after)
     }
+    if let time = world.ledger.suppressing.gone[token] {
+      return (.reject(Rejection(.unregistered, code: 410, since: time)), after)
+    }
     if isCalm { return (.accept, after) }
+    if World.isBrowser(token), random.oneIn(60) {
+      let time = UInt32(1_700_000_000 - random.upTo(100_000))
+      world.ledger.suppressing.gone[token] = time
+      return (.reject(Rejection(.unregistered, code: 410, since: time)), after)
+    }
     switch random.upTo(60) {
     case 0...3: return (.giveBack(nil), after)
     case 4...6: return (.giveBack(UInt64(random.upTo(90_000))), after)

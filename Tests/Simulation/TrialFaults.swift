@@ -197,11 +197,11 @@ extension Trial {
     world.disk.suppression.canSync = true
     world.disk.suppression.isLocked = false
     // Nothing is due while the clock is not set.
-    if workload.isTimed, world.wallAtStart ?? 0 < Workload.start {
+    if workload.isTimed || way == .lanes, world.wallAtStart ?? 0 < Workload.start {
       world.wallAtStart = Workload.start
     }
     // Notifications over a limit are due by the clock of the time when they were put aside.
-    if workload.isLimiting, faults.has(.wall) { world.wallAtStart = 1_900_000_000 }
+    if workload.isLimiting || way == .lanes, faults.has(.wall) { world.wallAtStart = 1_900_000_000 }
     for list in world.disk.lists.values where list.isBusy { list.failure = nil }
     for file in files {
       if file.isBusy { file.failure = nil }

@@ -70,11 +70,14 @@ extension Trial {
       // The rest of a file that could not be read waits for what was read of it. A slow service
       // may still be accepting the rest of many.
       let isWaiting = workload.isTimed || workload.isLimiting || workload.isCollapsing
-      let isSlow = world.timeline.now < service!.acceptedAt + .seconds(1000)
+      let isSlow = service.map { world.timeline.now < $0.acceptedAt + .seconds(1000) } ?? false
       if !isWaiting, !isSlow, !faults.has(.busy), !faults.has(.unreadable) {
-        world.ledger.checkHeldUp(besides: http2Faults.poisons.keys)
+        world.ledger.checkHeldUp { [self] in
+          http2Faults.poisons[$0] != nil || laneFaults.isIll(World.host($0))
+        }
       }
       http2Faults.end()
+      laneFaults.end()
     }
   }
 

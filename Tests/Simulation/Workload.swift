@@ -195,8 +195,9 @@ struct Workload {
       return (payload, [item(at: offset, list: "default")])
     }
     let replaces = isCollapsing && !random.oneIn(4)
-    // A notification over a limit waits for one recipient, so it must not replace others.
-    let isForOne = isLimiting && replaces
+    // A notification over a limit, or to a service that takes nothing, waits for one recipient. So
+    // it must not replace others.
+    let isForOne = (isLimiting || World.hasBrowsers) && replaces
     let named =
       lists.isEmpty || isForOne || random.oneIn(3)
       ? [] : random.pick([["family"], ["garden"], ["garden", "family"]])
@@ -294,7 +295,7 @@ struct Workload {
   private mutating func list(
     _ name: String, _ random: inout Seeded
   ) -> (name: String, lines: [String], content: List, failure: OpenFailure?) {
-    let first = 900_000 + 1000 * Int(name.utf8.first! - 0x61)
+    let first = World.firstMember(of: name)
     var content = List()
     var lines: [String] = []
     let padding = random.oneIn(5) ? random.upTo(750) : 0

@@ -24,6 +24,7 @@ final class World {
   var link: BinaryLink
   /// The link in place of the binary link, if any.
   var scattered: ScatteredLink?
+  var lanes: LanesLink?
   var http2: SimulatedHTTP2?
   /// The number of agents before this one.
   var lives = 0
@@ -186,6 +187,7 @@ final class World {
     ledger.agentSteps()
     if http2 != nil { return courier.next(timeline.time, &http2!) }
     if scattered != nil { return courier.next(timeline.time, &scattered!) }
+    if lanes != nil { return courier.next(timeline.time, &lanes!) }
     return courier.next(timeline.time, &link)
   }
 
@@ -222,6 +224,10 @@ final class World {
   private func account() {
     if http2 != nil {
       courier.takeResults(&http2!)
+      return ledger.observeScattered(courier.counters)
+    }
+    if lanes != nil {
+      courier.takeResults(&lanes!)
       return ledger.observeScattered(courier.counters)
     }
     guard scattered == nil else {

@@ -161,6 +161,10 @@ extension World {
       let target = String(courier.stepTarget())
       trace.say("  postpone \(target)")
       let source = file ?? disk.setAside[String(taken.bytes)]
+      if let token = courier.settlement.token {
+        let serial = World.serial(in: String(courier.failure()))
+        ledger.waits(World.number(World.number(token), serial: serial))
+      }
       let isPostponed = disk.postpone([UInt8](courier.failure()), as: target, from: source)
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
@@ -260,7 +264,7 @@ extension World {
 
   func dial() {
     dials += 1
-    if http2 == nil, scattered == nil { ledger.dials() }
+    if http2 == nil { ledger.dials() }
     if connection != nil { complain("dialed while connected") }
     let life = lives
     let isUp = canDial(dials)

@@ -62,6 +62,12 @@ public struct Courier: ~Copyable {
   var origins = Origins()
   /// What kept the courier from offering more notifications, by lane.
   var obstacles: InlineArray<9, Obstacle?> = .init(repeating: nil)
+  /// When each lane settled its last message, or got its first one.
+  var progressAt: InlineArray<9, Instant> = .init(repeating: Instant(milliseconds: 0))
+  /// When a lane that takes nothing may have to make room.
+  var roomAt: Instant?
+  /// Whether a file is not read on because its lane takes nothing.
+  var isHeldUp = false
   /// The lane whose link has the next turn.
   private var turn = 0
   /// Whether the file in `new/` that is to be taken was renamed there.
@@ -156,6 +162,7 @@ public struct Courier: ~Copyable {
   @_optimize(speed)
   private mutating func takeOutcomes<L: Link & ~Copyable>(_ link: inout L) {
     while let (message, outcome) = link.takeOutcome() {
+      if case .returned = outcome {} else { progressAt[outbox[message].lane.index] = time.now }
       switch outcome {
       case .accepted(let isProved):
         if isProved { counters.settledByProof += 1 } else { counters.settledByTime += 1 }
@@ -250,7 +257,7 @@ public struct Courier: ~Copyable {
     if isStopping { return false }
     guard lane == .devices else { return outbox.count(of: lane) > 0 }
     guard settings.hasDevices else { return false }
-    return !settings.isOnce || outbox.count > 0 || reader.file != nil || files.unreadCount > 0
+    return !settings.isOnce || outbox.count(of: lane) > 0 || reader.file != nil || files.unreadCount > 0
   }
 
   @inline(never)
@@ -261,6 +268,7 @@ public struct Courier: ~Copyable {
     earliest.include(renaming.dueAt, after: now)
     guard !isStopping else { return earliest }
     earliest.include(nextWaitAt, after: now)
+    earliest.include(roomAt, after: now)
     earliest.include(outbox.nextDueAt, after: now)
     waiting.forEachDeadline { earliest.include($0, after: now) }
     troubles.forEachDeadline { earliest.include($0, after: now) }

@@ -22,17 +22,28 @@ extension Courier {
     endRecipients()
   }
 
-  /// Puts a message that was never sent into `later/`, since its service takes nothing now.
+  /// Puts a message into `later/`, since its service takes nothing now.
   ///
   /// The wait grows with the age of the notification, so that few files are written.
   @inline(never)
   mutating func postpone(_ message: MessageNumber) {
-    let file = outbox[text: outbox[message].text].file
-    guard let notification = notification(outbox[message].text) else {
+    let entry = outbox[message]
+    let file = outbox[text: entry.text].file
+    guard let notification = notification(entry.text) else {
       return recorder.settle(.dropped, message, in: outbox, files)
     }
-    let age = (Int64(time.now.milliseconds) - files[file].cameAt) / 1000
-    let wait = min(max(age / 2, Self.postponedMin), Self.postponedMax)
+    // It comes back as another file, and is no duplicate of itself then.
+    forgetSending(notification, entry)
+    if notification.collapseKey != 0 {
+      if isReplaced(entry.text) {
+        supersede(file, 1)
+        return recorder.settle(.superseded, message, in: outbox, files)
+      }
+      replaceRest(of: entry.text)
+    }
+    let age = time.clockMilliseconds / 1000 - files[file].originNs / 1_000_000_000
+    let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
+    let wait = max(min(max(age / 2, Self.postponedMin), Self.postponedMax), untilDue)
     recorder.begin(file, files)
     // While the clock is not set, nothing is due.
     postpone(
@@ -50,13 +61,21 @@ extension Courier {
   ) {
     let entry = outbox[message]
     let text = outbox[text: entry.text]
-    var identity = Hash()
-    identity.add(text.identity)
-    identity.add(entry.token.identity.bytes)
     later.setFileName(
-      due: due, key: notification.collapseKey, of: text.file, files, identity: identity.value)
+      due: due, key: notification.collapseKey, of: text.file, files,
+      identity: identity(of: entry, notification))
     recorder.postpone(
       notification, message, expiration: fixedExpiration(notification, born), in: outbox)
+  }
+
+  /// The identity of a notification to one recipient, also when it has come back from `later/`.
+  func identity(of entry: Outbox.Entry, _ notification: Notification) -> UInt64 {
+    let identity = outbox[text: entry.text].identity
+    if notification.tokens == 1, notification.lists == 0 { return identity }
+    var hash = Hash()
+    hash.add(identity)
+    hash.add(entry.token.identity.bytes)
+    return hash.value
   }
 
   // MARK: - Cancelling

@@ -63,6 +63,7 @@ extension Courier {
   ///
   /// A `ttl` would begin again when the file comes back to `new/`.
   func fixedExpiration(_ notification: Notification, _ born: Int64?) -> UInt32? {
+    guard let born else { return nil }
     let expiration = expirationDate(of: notification, from: born)
     return switch notification.lifetime {
     case .until, .ttl(0): nil

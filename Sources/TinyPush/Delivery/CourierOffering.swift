@@ -76,7 +76,8 @@ extension Courier {
         priority: notification.priority, topic: notification.topic,
         identifier: notification.identifier, collapseID: notification.collapseID,
         pushType: notification.pushType,
-        fingerprint: Fingerprint(identity: text.identity, token: identity),
+        fingerprint: Fingerprint(
+          identity: self.identity(of: entry, notification), token: identity),
         order: UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset)),
         number: message, wasSent: entry.wasSent),
       in: outbox.text(entry.text), to: outbox.subscription(entry))

@@ -15,6 +15,7 @@ extension Courier {
   @_optimize(speed)
   mutating func intake<L: Link & ~Copyable>(_ link: inout L) -> Step? {
     obstacles = .init(repeating: nil)
+    roomAt = nil
     outbox.releaseDelayed(at: time.now)
     while true {
       switch offerWaiting(&link) {
@@ -65,6 +66,7 @@ extension Courier {
     let isAhead =
       link.lanes == 1 && link.isOpen && outbox.waiting(in: .devices) >= Self.readAhead
     let mayTake = isWaiting && hasRoomForFile && !isAhead
+    isHeldUp = false
     isTurnOfUnread.toggle()
     if isTurnOfUnread || !mayTake, let file = takeUnread(&link) {
       reader.begin(file, files[file].cursor)
@@ -105,34 +107,65 @@ extension Courier {
   /// Whether more of a file that was read in part may be read.
   ///
   /// The link of its last message takes that at once: what waits there goes first. But messages that
-  /// the link gave back may wait for ever, and must not hold up the rest of a file.
-  private func mayReadOn<L: Link & ~Copyable>(_ file: FileNumber, _ link: inout L) -> Bool {
+  /// the link gave back may wait for ever, and must not hold up the rest of a file. Nor may a few
+  /// messages to a service that takes nothing, since the rest may be for another one.
+  private mutating func mayReadOn<L: Link & ~Copyable>(
+    _ file: FileNumber, _ link: inout L
+  ) -> Bool {
     let lane = files[file].lane
     link.select(lane)
-    // A link to browsers only connects for messages.
-    guard link.isOpen || lane != .devices && outbox.count(of: lane) == 0 else { return false }
+    guard link.isOpen, link.lanes == 1 || !isStuck(lane) else {
+      if link.lanes > 1, outbox.waiting(in: lane) < Self.readAhead { return true }
+      isHeldUp = true
+      return false
+    }
     guard let next = outbox.nextToSend(in: lane) else { return true }
     return outbox[next].wasSent && outbox.waiting(in: lane) < Self.readAhead
   }
 
-  /// Returns the step that makes room for files by putting a message into `later/`.
+  // MARK: - Making room
+
+  /// How long a lane with messages settles none before it counts as stuck.
+  private static let progressPatience = Duration.seconds(30)
+  /// The most files in `later/` with which parts of files are put there.
+  private static let laterFilesMax = 4096
+
+  /// Whether a lane has messages and has settled none for long.
+  func isStuck(_ lane: Lane) -> Bool {
+    outbox.count(of: lane) > 0 && progressAt[lane.index] + Self.progressPatience <= time.now
+  }
+
+  /// Returns the step that makes room by putting a message of a stuck lane into `later/`.
   ///
-  /// The message waits for a service that takes nothing now, and the files may be for another one.
-  /// The first messages stay, so that the service gets them as soon as it takes some.
+  /// What could then be read may be for another lane.
   @inline(never)
   private mutating func postponeStep<L: Link & ~Copyable>(_ link: inout L) -> Step? {
-    guard link.lanes > 1, isWaiting, !hasRoomForFile, recorder.pending == nil else { return nil }
-    var victim: Lane?
-    var most = Self.readAhead
+    guard link.lanes > 1, recorder.pending == nil, lacksRoom(link) else { return nil }
+    var most = 0
+    var victim: MessageNumber?
     for number in 0..<link.lanes {
       let lane = Lane(number)
-      link.select(lane)
-      guard !link.isOpen || link.obstacle(payloadBytes: 0) != nil else { continue }
-      if outbox.waiting(in: lane) > most { (victim, most) = (lane, outbox.waiting(in: lane)) }
+      let count = outbox.count(of: lane)
+      guard isStuck(lane) else {
+        if count > 0 { roomAt.include(progressAt[number] + Self.progressPatience) }
+        continue
+      }
+      if count > most, let message = outbox.lastWaiting(in: lane) {
+        (victim, most) = (message, count)
+      }
     }
-    guard let victim, let message = outbox.lastUnsent(in: victim) else { return nil }
-    decide(message, .postponed)
+    guard let victim else { return nil }
+    outbox.touch(outbox[victim].text)
+    decide(victim, .postponed)
     return settlement(isPatient: true)
+  }
+
+  /// Whether something cannot be read before a message leaves the outbox.
+  private func lacksRoom<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
+    if isWaiting, !hasRoomForFile { return true }
+    // Many lines of a large file would be as many files in `later/`.
+    return files.unreadCount > 0 && (isHeldUp || !outbox.hasRoom(for: .large))
+      && later.names.count < Self.laterFilesMax
   }
 
   private mutating func beginNew() -> Bool {
@@ -507,6 +540,7 @@ extension Courier {
       subscription = number
     }
     reader.turn += 1
+    if outbox.count(of: lane) == 0 { progressAt[lane.index] = time.now }
     let rendition = Rendition(
       notification, for: recipient.language, in: outbox.text(text), settings.rules)
     let isFirst = outbox.nextToSend(in: lane) == nil
@@ -517,6 +551,8 @@ extension Courier {
     files[file].open += 1
     files[file].lane = lane
     if let refusal {
+      if case .rejected(let rejection) = refusal { counters.recordRejection(rejection) }
+      outbox.touch(text)
       decide(message, refusal)
     } else if isFirst {
       link.select(lane)

@@ -87,9 +87,27 @@ extension Courier {
         link.assign(to: authority)
         return (lane, nil)
       }
+      if let stuck = longestStuckLane(of: link.lanes) {
+        outbox.postponeAll(in: stuck)
+        _ = origins.assign(authority) { $0 == stuck }
+        link.select(stuck)
+        link.assign(to: authority)
+        return (stuck, nil)
+      }
     } catch {}
     // All lanes are in use, and a lane is free in a moment.
     return (.devices, .postponed)
+  }
+
+  /// The lane of browsers that has settled nothing for longest, if any is stuck.
+  private func longestStuckLane(of lanes: Int) -> Lane? {
+    var longest: Lane?
+    for number in 1..<lanes where isStuck(Lane(number)) {
+      if longest.map({ progressAt[number] < progressAt[$0.index] }) ?? true {
+        longest = Lane(number)
+      }
+    }
+    return longest
   }
 
   // MARK: - Results of steps

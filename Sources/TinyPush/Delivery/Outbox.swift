@@ -150,8 +150,11 @@ struct Outbox: ~Copyable {
 
   // MARK: - Room
 
-  /// Whether one more message has room.
-  var hasRoom: Bool { count < capacity }
+  /// Whether one more message has room, also with a subscription.
+  var hasRoom: Bool {
+    count < capacity && textCount < capacity
+      && liveBytes + Self.headBytes + Subscription.wordBytesMax <= bytes.capacity
+  }
 
   /// The files whose notifications are read: a small one, or one that was read in part.
   enum Share {
@@ -303,7 +306,7 @@ struct Outbox: ~Copyable {
     to recipient: RecipientsFile.Recipient, text: UInt16, subscription: UInt16 = Outbox.none,
     payloadBytes: Int, in line: Line, _ lane: Lane = .devices
   ) -> MessageNumber {
-    precondition(hasRoom)
+    precondition(count < capacity)
     var place = firstFree
     if place == Self.none {
       place = UInt16(usedEntries)
@@ -384,15 +387,33 @@ struct Outbox: ~Copyable {
     return place == Self.none ? nil : number(place)
   }
 
-  /// The message of a lane that would be sent last, of those that were never sent.
-  func lastUnsent(in lane: Lane) -> MessageNumber? {
-    lastUnsent(in: .low, lane) ?? lastUnsent(in: .high, lane)
+  /// The message of a lane that would be sent last, if possible one that was never sent.
+  func lastWaiting(in lane: Lane) -> MessageNumber? {
+    var place = lines[index(.low, lane)].last
+    if place == Self.none { place = lines[index(.high, lane)].last }
+    if place == Self.none { place = lines[index(.again, lane)].last }
+    if place == Self.none { place = lines[index(.delayed, lane)].last }
+    while place != Self.none, entries[Int(place)].lane != lane {
+      place = entries[Int(place)].older
+    }
+    return place == Self.none ? nil : number(place)
   }
 
-  private func lastUnsent(in line: Line, _ lane: Lane) -> MessageNumber? {
-    var place = lines[index(line, lane)].last
-    while place != Self.none, entries[Int(place)].wasSent { place = entries[Int(place)].older }
-    return place == Self.none ? nil : number(place)
+  /// Takes all messages from a lane, to be put into `later/`.
+  mutating func postponeAll(in lane: Lane) {
+    for place in 0..<usedEntries
+    where entries[place].text != Self.none && entries[place].lane == lane {
+      let message = number(UInt16(place))
+      guard entries[place].line != .decided else { continue }
+      if entries[place].line == .link { entries[place].wasSent = true }
+      unlink(message)
+      laneCounts[lane.index] -= 1
+      laneCounts[Lane.devices.index] += 1
+      entries[place].lane = .devices
+      entries[place].outcome = .postponed
+      append(message, to: .decided)
+      touch(entries[place].text)
+    }
   }
 
   func first(in line: Line) -> MessageNumber? {

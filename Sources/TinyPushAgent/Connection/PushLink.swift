@@ -20,6 +20,8 @@ struct PushLink: ~Copyable, Link {
   private var seed: UInt64
   /// The selected lane, which is the one of the present step.
   private(set) var lane = Lane.devices
+  /// The lanes that were given to another host, and may have a connection to the former one.
+  private var reassigned: InlineArray<9, Bool> = .init(repeating: false)
   /// The lane of the last report.
   private(set) var reportLane = Lane.devices
   private let pinned = Pinned()
@@ -63,11 +65,21 @@ struct PushLink: ~Copyable, Link {
   mutating func assign(to authority: Span<UInt8>) {
     let place = links + lane.index
     if isMade[lane.index] { place.deinitialize(count: 1) }
+    reassigned[lane.index] = true
     isMade[lane.index] = true
     seed = seed &* 6_364_136_223_846_793_005 &+ 1
     place.initialize(
       to: HTTP2Link(
         browserSettings, HTTP2Link.Service(ofBrowsers: authority, messageSeal!), seed: seed))
+  }
+
+  /// Returns a lane that was given to another host since the last call.
+  mutating func takeReassigned() -> Lane? {
+    for number in 1..<Lane.count where reassigned[number] {
+      reassigned[number] = false
+      return Lane(number)
+    }
+    return nil
   }
 
   /// Whether the selected lane has a link.

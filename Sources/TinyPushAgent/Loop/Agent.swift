@@ -99,6 +99,7 @@ public struct Agent: ~Copyable {
       }
       if link.hasAnswers { output.page.count(courier, link, since: clockSetAt, areWritten: false) }
       let step = courier.next(Clock.time(), &link)
+      endReassigned()
       takeReports()
       switch step {
       case .scan(let directory): scan(directory)

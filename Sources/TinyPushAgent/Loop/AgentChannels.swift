@@ -38,6 +38,19 @@ extension Agent {
     channels.set(lane, Channel(to: authority, port: "443", .browsers, config))
   }
 
+  /// Ends the connections to hosts that have lost their lanes: the new links know nothing of them.
+  mutating func endReassigned() {
+    let selected = lane
+    while let reassigned = link.takeReassigned() {
+      link.select(reassigned)
+      guard channels.has(reassigned) else { continue }
+      connection.hangUp(epoll: events.epoll, closeNotify: true)
+      aside.hangUp(epoll: events.epoll, closeNotify: true)
+      connectionState = ConnectionState()
+    }
+    link.select(selected)
+  }
+
   /// Calls `body` for each lane with a channel, which is selected meanwhile.
   mutating func forEachChannel(_ body: (inout Agent) -> Void) {
     let selected = lane

@@ -79,6 +79,9 @@ extension Agent {
     while let report = courier.takeReport() {
       output.log(report, of: courier.nameReported(), at: Span())
     }
+    // The step that follows belongs to this lane.
+    let selected = lane
+    defer { link.select(selected) }
     while let report = link.takeReport() {
       link.select(link.reportLane)
       let isOfBrowsers = lane != .devices && channels.has(lane)

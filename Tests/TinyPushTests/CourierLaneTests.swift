@@ -1,0 +1,340 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+/// Runs a test with a link for devices and links for the services of browsers.
+///
+/// Tokens that three divides are devices; the others are browsers, of which two with neighbouring
+/// numbers share one of twelve services: `h0.example` to `h11.example`.
+private func withLanes(
+  mood: @escaping (_ host: String) -> LanesLink.Mood = { _ in .well },
+  respond: @escaping (_ token: Int) -> ScatteredLink.Response = { _ in .accept },
+  settings change: (inout Courier.Settings) -> Void = { _ in }, _ test: (World) -> Void
+) {
+  World.$hasBrowsers.withValue(true) {
+    let world = World {
+      $0.hasWebPush = true
+      change(&$0)
+    }
+    world.ledger.hasLanes = true
+    world.lanes = LanesLink(world.ledger, world.gateway, limit: 8, mood: mood) {
+      (respond($0), after: 10)
+    }
+    test(world)
+    world.lanes = nil
+  }
+}
+
+/// What services do, which a test changes while the world runs.
+private final class Moods {
+  private var moods: [String: LanesLink.Mood] = [:]
+
+  subscript(host: String) -> LanesLink.Mood {
+    get { moods[host] ?? .well }
+    set { moods[host] = newValue }
+  }
+}
+
+extension World {
+  /// Puts a file with notifications to these tokens, which this serial number distinguishes.
+  fileprivate func put(
+    _ name: String, to tokens: [Int], serial: Int, with members: String = "",
+    _ change: (inout Item) -> Void = { _ in }
+  ) {
+    let words = tokens.map { "\"\(World.token($0))\"" }.joined(separator: ", ")
+    var items = tokens.map { Item(number: World.number($0, serial: serial), offset: 0) }
+    for index in items.indices {
+      items[index].recipient = index
+      change(&items[index])
+    }
+    put(
+      name,
+      #"{"tokens": [\#(words)], "payload": {"aps": {"alert": "Tank low"}, "n": \#(serial)}\#(members)}"#,
+      items: items, tells: true)
+  }
+
+  fileprivate func hasAccepted(_ token: Int, serial: Int) -> Bool {
+    gateway.acceptances[World.number(token, serial: serial)] == 1
+  }
+}
+
+private let day: UInt64 = 86_400
+
+/// Browsers of two services, and a device.
+private let (one, other, device) = (2, 5, 3)
+
+// MARK: - A service that takes nothing
+
+@Test(arguments: [LanesLink.Mood.down, .silent, .busy])
+func `a service that takes nothing for a day holds up no device and no other browser`(
+  mood: LanesLink.Mood
+) {
+  let moods = Moods()
+  moods[World.host(one)] = mood
+  withLanes(mood: { moods[$0] }) { world in
+    let files = 1500
+    for serial in 1...files { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
+    world.run(.seconds(120))
+    for hour in 1...23 {
+      let serial = 10_000 + hour
+      world.put("z\(serial)", to: [device, other], serial: serial)
+      world.run(.seconds(60))
+      #expect(world.hasAccepted(device, serial: serial))
+      #expect(world.hasAccepted(other, serial: serial))
+      world.run(.seconds(3540))
+    }
+    #expect(world.gateway.acceptances.count == 46)
+    moods[World.host(one)] = .well
+    world.run(.seconds(7200))
+    #expect(world.gateway.acceptances.count == 46 + files)
+    #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
+    #expect(world.waiting == [])
+    #expect(world.later.isEmpty)
+  }
+}
+
+@Test(arguments: [LanesLink.Mood.down, .silent, .busy])
+func `a service that takes nothing holds up no other recipient of a bulk file`(
+  mood: LanesLink.Mood
+) {
+  let moods = Moods()
+  moods[World.host(one)] = mood
+  withLanes(mood: { moods[$0] }) { world in
+    let serials = Array(1...900)
+    let tokens = [one, device, other]
+    var text = ""
+    var items: [Item] = []
+    for serial in serials {
+      let token = tokens[serial % 3]
+      items.append(Item(number: World.number(token, serial: serial), offset: text.utf8.count))
+      text +=
+        #"{"token": "\#(World.token(token))", "payload": {"aps": {"badge": 1}, "n": \#(serial)}}"#
+        + "\n"
+    }
+    world.put("bulk", text, items: items, tells: true)
+    world.run(.seconds(3600))
+    #expect(world.gateway.acceptances.count == 600)
+    moods[World.host(one)] = .well
+    world.run(.seconds(7200))
+    #expect(world.gateway.acceptances.count == 900)
+    #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
+    #expect(world.waiting == [])
+    #expect(world.later.isEmpty)
+  }
+}
+
+@Test func `a service that takes nothing holds up no other line of a recipients file`() {
+  withLanes(mood: { $0 == World.host(one) ? .down : .well }) { world in
+    let numbers = Array(1...900)
+    world.putList("family", numbers.map { World.token($0) }, nil)
+    world.put(
+      "a", #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#,
+      items: numbers.map { Item(number: $0) }, tells: true)
+    world.run(.seconds(3600))
+    let down = numbers.count { World.host($0) == World.host(one) }
+    #expect(down > 40)
+    #expect(world.gateway.acceptances.count == 900 - down)
+  }
+}
+
+@Test func `without a service of devices in reach browsers get theirs`() {
+  let moods = Moods()
+  moods[LanesLink.devices] = .down
+  withLanes(mood: { moods[$0] }) { world in
+    for serial in 1...500 { world.put("a\(10_000 + serial)", to: [device], serial: serial) }
+    world.run(.seconds(120))
+    for serial in 1001...1010 {
+      world.put("z\(serial)", to: [one], serial: serial)
+      world.run(.seconds(60))
+      #expect(world.hasAccepted(one, serial: serial))
+    }
+    moods[LanesLink.devices] = .well
+    world.run(.seconds(7200))
+    #expect(world.gateway.acceptances.count == 510)
+    #expect(world.waiting == [])
+  }
+}
+
+@Test(arguments: [LanesLink.Mood.down, .silent, .busy])
+func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
+  withLanes(mood: { Int($0.dropFirst().prefix { $0.isNumber }) ?? 99 < 8 ? mood : .well }) { world in
+    let browsers = (1...47).filter { World.isBrowser($0) }
+    for token in browsers { world.put("a\(100 + token)", to: [token], serial: token) }
+    world.put("b", to: [device], serial: 200)
+    world.run(.seconds(400))
+    for token in browsers where !(0..<8).contains(token / 2 % 12) {
+      #expect(world.hasAccepted(token, serial: token))
+    }
+    #expect(world.hasAccepted(device, serial: 200))
+  }
+}
+
+@Test func `a flood of notifications to a service that works goes to no file in later`() {
+  withLanes { world in
+    for serial in 1...1000 { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
+    world.run(.seconds(60))
+    #expect(world.gateway.acceptances.count == 1000)
+    #expect(world.courier.counters.postponed == 0)
+  }
+}
+
+@Test func `a notification that waits in later for its service expires as it would have`() {
+  let moods = Moods()
+  moods[World.host(one)] = .down
+  withLanes(mood: { moods[$0] }) { world in
+    for serial in 1...300 {
+      world.put("a\(1000 + serial)", to: [one], serial: serial, with: #", "ttl": 3600"#) {
+        $0.ttl = 3600
+      }
+    }
+    world.run(.seconds(3500))
+    #expect(world.courier.counters.postponed > 0)
+    world.run(.seconds(3700))
+    moods[World.host(one)] = .well
+    world.run(.seconds(7200))
+    #expect(world.gateway.acceptances.isEmpty)
+    #expect(world.courier.counters.expired == 300)
+    #expect(world.waiting == [])
+  }
+}
+
+@Test func `a notification that waits in later is replaced by a newer one with its collapse ID`() {
+  let moods = Moods()
+  moods[World.host(one)] = .down
+  withLanes(mood: { moods[$0] }) { world in
+    for serial in 1...200 { world.put("a\(1000 + serial)", to: [one], serial: serial) }
+    for serial in 501...600 {
+      world.after(UInt64(serial) * 1000) {
+        world.put("b\(serial)", to: [one], serial: serial, with: #", "collapse-id": "tank""#) {
+          $0.collapseKey = "tank"
+        }
+      }
+    }
+    world.run(.seconds(3600))
+    moods[World.host(one)] = .well
+    world.run(.seconds(7200))
+    #expect(world.gateway.acceptances.count == 201)
+    #expect(world.hasAccepted(one, serial: 600))
+  }
+}
+
+// MARK: - Recipients
+
+@Test func `a notification to a device and two browsers counts once for each`() {
+  let moods = Moods()
+  moods[World.host(other)] = .down
+  withLanes(mood: { moods[$0] }) { world in
+    world.putList("family", World.token(device), World.token(one), World.token(other))
+    world.put(
+      "a", #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#,
+      items: [device, one, other].map { Item(number: $0) }, tells: true)
+    world.run(.seconds(60))
+    #expect(world.courier.counters.settledByProof == 2)
+    #expect(world.waiting == ["a"])
+    moods[World.host(other)] = .well
+    world.run(.seconds(60))
+    #expect(world.courier.counters.settledByProof == 3)
+    #expect(world.courier.counters.sent == 3)
+    #expect(world.waiting == [])
+  }
+}
+
+@Test func `without a service of devices each device token is refused, and browsers get theirs`() {
+  withLanes(settings: { $0.hasDevices = false }) { world in
+    let numbers = Array(1...900)
+    world.put(
+      "bulk", text: numbers.map { World.notification($0) + "\n" }.joined(), numbers: numbers)
+    world.run(.seconds(600))
+    #expect(world.failures.count == 300)
+    #expect(world.failures.allSatisfy { $0.code == "no-service-for-devices" })
+    #expect(world.courier.counters.refused == 300)
+    #expect(world.courier.counters.rejected(for: .noDeviceService) == 300)
+    #expect(world.gateway.acceptances.count == 600)
+    #expect(world.waiting == [])
+  }
+}
+
+@Test func `a browser that is gone is suppressed by the digest of its endpoint`() {
+  withLanes(respond: { $0 == one ? .reject(Rejection(.unregistered, code: 410)) : .accept }) {
+    world in
+    world.ledger.suppressing.gone[one] = UInt32(Workload.start)
+    world.put("a", to: [one], serial: 1)
+    world.run(.seconds(10))
+    let digest = SHA256.digest(World.endpoint(one).bytes.span)
+    let records = world.disk.suppression.recent?.records ?? [:]
+    #expect(records.count == 1)
+    let identity = records[one]!.token
+    for index in 0..<32 { #expect(identity.bytes[index] == digest.span[index]) }
+    world.put("b", to: [one, other], serial: 2)
+    world.run(.seconds(10))
+    #expect(world.courier.counters.sent == 2)
+    #expect(world.courier.counters.gone == 1)
+    #expect(world.courier.counters.suppressed == 1)
+    #expect(world.failures.isEmpty)
+  }
+}
+
+@Test func `a line of failed/ names the whole subscription, and can be sent again`() {
+  var isRefusing = true
+  withLanes(respond: { _ in isRefusing ? .reject(Rejection(.badTopic, code: 400)) : .accept }) {
+    world in
+    var line = ""
+    world.onRecord = { [unowned world] in line = String(world.courier.failure()) }
+    world.put("a", to: [device, one], serial: 1)
+    world.run(.seconds(10))
+    #expect(world.failures.map(\.token) == [World.token(device), World.token(one)])
+    isRefusing = false
+    world.ledger.life.refusals = [:]
+    world.put("b", line, items: [Item(number: World.number(one, serial: 1), offset: 0)], tells: true)
+    world.run(.seconds(10))
+    #expect(world.hasAccepted(one, serial: 1))
+    #expect(world.failures.count == 2)
+  }
+}
+
+// MARK: - Limits
+
+@Test func `an alert over the limit of a browser goes to failed/, and no summary follows`() {
+  withLanes(settings: { $0.limit = RateLimit(count: 1, period: .seconds(60)) }) { world in
+    for serial in 1...3 { world.put("a\(serial)", to: [one], serial: serial) }
+    world.run(.seconds(600))
+    #expect(world.gateway.acceptances.count == 1)
+    #expect(world.failures.map(\.code) == ["limited", "limited"])
+    #expect(world.failures.allSatisfy { $0.token == World.token(one) })
+    #expect(world.failures.allSatisfy { !$0.reason.contains("summary") })
+    #expect(world.courier.counters.summaries == 0)
+    #expect(world.waiting == [])
+  }
+}
+
+@Test func `an alert with a collapse ID over the limit waits, and comes back to its browser`() {
+  withLanes(settings: { $0.limit = RateLimit(count: 1, period: .seconds(60)) }) { world in
+    for serial in 1...4 {
+      world.put("a\(serial)", to: [one], serial: serial, with: #", "collapse-id": "tank""#) {
+        $0.collapseKey = "tank"
+      }
+      world.run(.seconds(1))
+    }
+    #expect(world.later.count == 1)
+    world.run(.seconds(600))
+    #expect(world.hasAccepted(one, serial: 1))
+    #expect(world.hasAccepted(one, serial: 4))
+    #expect(world.gateway.acceptances.count == 2)
+    #expect(world.failures.isEmpty)
+    #expect(world.later.isEmpty)
+  }
+}
+
+// MARK: - Counters
+
+@Test func `the counters have room for each reason`() {
+  var counters = Counters()
+  for value in 0..<Rejection.Reason.count {
+    let reason = Rejection.Reason(rawValue: UInt8(value))!
+    counters.recordRejection(Rejection(reason))
+    let isGone = Rejection(reason).isGone
+    #expect(counters.rejected(for: reason) == (isGone ? 0 : 1))
+  }
+  #expect(Rejection.Reason(rawValue: UInt8(Rejection.Reason.count)) == nil)
+}

@@ -141,7 +141,7 @@ import Testing
     }
     let room = 3993 - (start + notification("") + "}").utf8.count
     let exact = notification(String(repeating: "é", count: room / 2) + (room % 2 == 1 ? "x" : ""))
-    try box.drop(#"{"to":"default","payload":{"aps":{},"web":\#(exact)}}"#, as: "a")
+    try box.drop(#"{"to":"default","payload":{"aps":{"badge":1},"web":\#(exact)}}"#, as: "a")
     let long = String(repeating: "Ü", count: 1990)
     try box.drop(#"{"aps":{"alert":{"title":"Long","body":"\#(long)"}}}"#, as: "b")
     let agent = try deliver(alone(sandbox))

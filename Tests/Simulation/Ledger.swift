@@ -399,7 +399,7 @@ final class Ledger {
     for file in disk.waiting where file.failure == nil {
       for item in file.items {
         guard let number = item.number, item.list == nil, !isDecided(item, in: file),
-          !isPoison(number % World.tokensMax),
+          !isGone(item), !isPoison(number % World.tokensMax),
           !file.lines.contains(where: { $0.failure.number == number }),
           // A file whose record could not be written is delivered again as a whole.
           !life.reopened.contains(file.inode)

@@ -76,7 +76,7 @@ extension Ledger {
   }
 
   /// Whether an item was settled or replaced, or its file was removed.
-  private func isGone(_ item: Item) -> Bool {
+  func isGone(_ item: Item) -> Bool {
     waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil
       || waiting.forgotten[item.identity] != nil
   }

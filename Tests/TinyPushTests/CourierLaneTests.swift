@@ -262,11 +262,13 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     world.ledger.suppressing.gone[one] = UInt32(Workload.start)
     world.put("a", to: [one], serial: 1)
     world.run(.seconds(10))
-    let digest = SHA256.digest(World.endpoint(one).bytes.span)
+    let endpoint = World.endpoint(one).bytes
+    let digest = SHA256.digest(endpoint.span)
     let records = world.disk.suppression.recent?.records ?? [:]
     #expect(records.count == 1)
     let identity = records[one]!.token
-    for index in 0..<32 { #expect(identity.bytes[index] == digest.span[index]) }
+    let (found, expected) = ([UInt8](identity.bytes), [UInt8](digest.span))
+    #expect(found == expected)
     world.put("b", to: [one, other], serial: 2)
     world.run(.seconds(10))
     #expect(world.courier.counters.sent == 2)

@@ -191,6 +191,9 @@ final class World {
     return courier.next(timeline.time, &link)
   }
 
+  /// The line that is being recorded.
+  var failureText: String { String(decoding: [UInt8](courier.failure()), as: UTF8.self) }
+
   func complain(_ violation: String) { ledger.complain(violation) }
 
   /// Returns the violations since the last call.

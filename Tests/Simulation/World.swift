@@ -81,6 +81,8 @@ final class World {
   var polls: () -> Bool = { false }
   /// Runs before each step, with the step before: it can let time pass or end the agent.
   var beforeStep: (Word) -> Void = { _ in }
+  /// The last line that was recorded.
+  var lastFailure = ""
   /// Runs as soon as a failure is recorded.
   var onRecord: () -> Void = {}
   /// Receives the events that the agent would log.
@@ -190,9 +192,6 @@ final class World {
     if lanes != nil { return courier.next(timeline.time, &lanes!) }
     return courier.next(timeline.time, &link)
   }
-
-  /// The line that is being recorded.
-  var failureText: String { String(decoding: [UInt8](courier.failure()), as: UTF8.self) }
 
   func complain(_ violation: String) { ledger.complain(violation) }
 

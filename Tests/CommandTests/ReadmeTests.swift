@@ -91,7 +91,7 @@ import Testing
     let named = try code().compactMap { line in
       line.wholeMatch(of: #/#?([a-z][a-z-]*)(?: = .*)/#).map { String($0.1) }
     }
-    #expect(named.count >= 9)
+    #expect(named.count >= 8)
     for name in named { #expect(settings.contains(name), "\(name)") }
   }
 
@@ -282,7 +282,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let rows = try Readme.text.get().matches(of: #/(?m)^\| `([a-z-]+ = [^`]*)` \|/#)
-    #expect(rows.count == 4)
+    #expect(rows.count == 3)
     let settings = rows.map { $0.1 + "\n" }.joined()
     let config = try box.write(settings + "spool = \(box.spool)\n", to: "tinypush.conf")
     let checked = try box.tinypush("check", "--json", "--config", config)

@@ -54,6 +54,9 @@ extension World {
       items: items, tells: true)
   }
 
+  /// The line that was written to `failed/` last.
+  fileprivate var recordedLine: String { String(courier.failure()) }
+
   fileprivate func hasAccepted(_ token: Int, serial: Int) -> Bool {
     gateway.acceptances[World.number(token, serial: serial)] == 1
   }
@@ -282,7 +285,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   withLanes(respond: { _ in isRefusing ? .reject(Rejection(.badTopic, code: 400)) : .accept }) {
     world in
     var line = ""
-    world.onRecord = { [unowned world] in line = String(world.courier.failure()) }
+    world.onRecord = { [unowned world] in line = world.recordedLine }
     world.put("a", to: [device, one], serial: 1)
     world.run(.seconds(10))
     #expect(world.failures.map(\.token) == [World.token(device), World.token(one)])

@@ -201,6 +201,9 @@ extension World {
     if isRecorded { onRecord() }
   }
 
+  /// The line that was written to `failed/` last.
+  var recordedLine: String { String(courier.failure()) }
+
   private func summarize() {
     let name = String(courier.stepTarget())
     let text = String(courier.failure())

@@ -54,9 +54,6 @@ extension World {
       items: items, tells: true)
   }
 
-  /// The line that was written to `failed/` last.
-  fileprivate var recordedLine: String { String(courier.failure()) }
-
   fileprivate func hasAccepted(_ token: Int, serial: Int) -> Bool {
     gateway.acceptances[World.number(token, serial: serial)] == 1
   }

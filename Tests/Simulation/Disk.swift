@@ -372,7 +372,8 @@ final class Disk {
     func holds(_ file: SpoolFile) -> Bool {
       file.items.contains { $0.number == number && $0.isMember }
     }
-    return waiting.contains { $0 !== file && holds($0) } || durableLater.contains { holds(later[$0]!) }
+    return waiting.contains { $0 !== file && holds($0) }
+      || durableLater.contains { holds(later[$0]!) }
   }
 
   /// Whether a file in `later/` survives a power cut, as far as the agent can know.

@@ -412,7 +412,8 @@ final class Ledger {
     // old, and waits for an hour.
     guard sleptUntil.milliseconds == 0, suppressing.isClockSteady else { return }
     for file in disk.later.values {
-      for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax) {
+      for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax)
+      {
         complain("\(item.number!) is held up in later/")
       }
     }

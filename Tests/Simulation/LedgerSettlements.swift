@@ -26,7 +26,8 @@ extension Ledger {
       case .accepted: gateway.acceptances[number] != nil || lateLosses.contains(number)
       case .rejected(let rejection):
         rejection.reason == .endsConnections
-          || rejection.reason == .noDeviceService && !settings.hasDevices || life.refusals[number] == rejection.code
+          || rejection.reason == .noDeviceService && !settings.hasDevices
+          || life.refusals[number] == rejection.code
           || rejection.reason == .invalidPayloadSize && life.payloadLimit < .max
           || suppressing.gone[token] != nil
       case .suppressed: suppressing.known.forbids(token, registered: 0)

@@ -78,7 +78,7 @@ extension Ledger {
   /// Whether an item was settled or replaced, or its file was removed.
   func isGone(_ item: Item) -> Bool {
     waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil
-      || waiting.forgotten[item.identity] != nil
+      || waiting.forgotten[item.identity] != nil || waiting.forgotten[item.whole.identity] != nil
   }
 
   /// Returns the numbers that the item must go to.

@@ -81,6 +81,8 @@ final class World {
   var polls: () -> Bool = { false }
   /// Runs before each step, with the step before: it can let time pass or end the agent.
   var beforeStep: (Word) -> Void = { _ in }
+  /// The line that was last written to `failed/`.
+  var recordedLine = ""
   /// Runs as soon as a failure is recorded.
   var onRecord: () -> Void = {}
   /// Receives the events that the agent would log.

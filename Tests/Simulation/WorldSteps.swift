@@ -198,11 +198,9 @@ extension World {
     if isRecorded, isInvalid, !isSpared, let number = failure.number {
       ledger.learnsInvalid(number, learned)
     }
+    recordedLine = text
     if isRecorded { onRecord() }
   }
-
-  /// The line that was written to `failed/` last.
-  var recordedLine: String { String(courier.failure()) }
 
   private func summarize() {
     let name = String(courier.stepTarget())

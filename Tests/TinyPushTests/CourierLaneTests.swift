@@ -158,7 +158,8 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
 
 @Test(arguments: [LanesLink.Mood.down, .silent, .busy])
 func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
-  withLanes(mood: { Int($0.dropFirst().prefix { $0.isNumber }) ?? 99 < 8 ? mood : .well }) { world in
+  withLanes(mood: { Int($0.dropFirst().prefix { $0.isNumber }) ?? 99 < 8 ? mood : .well }) {
+    world in
     let browsers = (1...47).filter { World.isBrowser($0) }
     for token in browsers { world.put("a\(100 + token)", to: [token], serial: token) }
     world.put("b", to: [device], serial: 200)
@@ -288,7 +289,8 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     #expect(world.failures.map(\.token) == [World.token(device), World.token(one)])
     isRefusing = false
     world.ledger.life.refusals = [:]
-    world.put("b", line, items: [Item(number: World.number(one, serial: 1), offset: 0)], tells: true)
+    world.put(
+      "b", line, items: [Item(number: World.number(one, serial: 1), offset: 0)], tells: true)
     world.run(.seconds(10))
     #expect(world.hasAccepted(one, serial: 1))
     #expect(world.failures.count == 2)

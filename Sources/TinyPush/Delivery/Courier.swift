@@ -257,7 +257,8 @@ public struct Courier: ~Copyable {
     if isStopping { return false }
     guard lane == .devices else { return outbox.count(of: lane) > 0 }
     guard settings.hasDevices else { return false }
-    return !settings.isOnce || outbox.count(of: lane) > 0 || reader.file != nil || files.unreadCount > 0
+    return !settings.isOnce || outbox.count(of: lane) > 0 || reader.file != nil
+      || files.unreadCount > 0
   }
 
   @inline(never)

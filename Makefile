@@ -128,7 +128,7 @@ RUNS := 20
 flaky: ## run the built tests RUNS=20 times, half of them on a busy machine, and count each failure
 	@Tests/flaky $(RUNS)
 
-SIMULATED := simulated-binary simulated-scattered simulated-http2
+SIMULATED := simulated-binary simulated-scattered simulated-http2 simulated-lanes
 .PHONY: $(SIMULATED)
 $(SIMULATED): simulated-%: tests
 	@echo 'Simulating $(SEEDS) seeds of the link $*'

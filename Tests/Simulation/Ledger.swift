@@ -322,7 +322,8 @@ final class Ledger {
       isUneventful = false
       return true
     }
-    if item.putAt.until(timeline.now) >= .seconds(ttl) { return true }
+    // The date is in whole seconds.
+    if item.putAt.until(timeline.now) >= .seconds(mayWait ? ttl - 1 : ttl) { return true }
     if item.notBefore > 0, item.notBefore + Int64(ttl) <= wall { return true }
     // If the clock was set before the agent began, or twice at once, the agent cannot know by which
     // clock the file came.

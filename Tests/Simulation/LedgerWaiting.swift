@@ -78,7 +78,7 @@ extension Ledger {
   /// Whether an item was settled or replaced, or its file was removed.
   func isGone(_ item: Item) -> Bool {
     waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil
-      || waiting.forgotten[item.identity] != nil
+      || waiting.forgotten[item.identity] != nil || waiting.forgotten[item.whole.identity] != nil
   }
 
   /// Returns the numbers that the item must go to.
@@ -132,7 +132,7 @@ extension Ledger {
       complain("\(number) is sent, and must wait until \(item.notBefore)")
     }
     guard let key = item.collapseKey, !disk.hadPowerCut, !life.framed.contains(number),
-      !isRepeatable(number),
+      identities[number] == nil, !isRepeatable(number),
       let openedAt = disk.waiting.filter({ $0.holds(item) }).map(\.openedAt).min()
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
@@ -170,6 +170,8 @@ extension Ledger {
       let key = item.collapseKey
     else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
+      // A link had the newer one before. It went to later/ behind the older one, and comes after it.
+      if other.items.contains(where: { identities[$0.number ?? 0] != nil }) { continue }
       // If two notifications of one name have both come from later/, neither replaces the other.
       if file.waitsAgain, other.waitsAgain, item.source == other.items.first?.source { continue }
       if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }),
@@ -183,6 +185,7 @@ extension Ledger {
   /// Checks that an item that a power cut tore, and that the agent removed, is still in its file.
   func removedTorn(_ file: SpoolFile, _ name: String) {
     for item in file.items where !isSettled(item, in: file) {
+      if item.isMember, disk.waiting.contains(where: { $0.holds(item.whole) }) { continue }
       complain("\(item.number!) is torn in \(name), and is in no other file")
     }
   }

@@ -199,6 +199,7 @@ extension World {
     if isRecorded, isInvalid, !isSpared, let number = failure.number {
       ledger.learnsInvalid(number, learned)
     }
+    recordedLine = text
     if isRecorded { onRecord() }
   }
 

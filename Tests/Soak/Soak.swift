@@ -5,7 +5,7 @@ import Simulation
 ///
 ///     soak [FIRST [COUNT]]
 ///     SEED=7 soak                only that seed, and what happens in it
-///     SEED=7 WAY=http2 soak      the same over another link: binary, scattered or http2
+///     SEED=7 WAY=http2 soak      the same over another link: binary, scattered, http2 or lanes
 ///     WAY=http2 soak [FIRST [COUNT]]    only that link
 @main
 struct Soak {

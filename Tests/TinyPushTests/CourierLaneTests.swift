@@ -50,7 +50,7 @@ extension World {
     }
     put(
       name,
-      #"{"tokens": [\#(words)], "payload": {"aps": {"alert": "Tank low"}, "n": \#(serial)}\#(members)}"#,
+      #"{"tokens": [\#(words)], "payload": {"aps": {"alert": "Tank low"}, "n":\#(serial)}\#(members)}"#,
       items: items, tells: true)
   }
 
@@ -63,6 +63,7 @@ private let day: UInt64 = 86_400
 
 /// Browsers of two services, and a device.
 private let (one, other, device) = (2, 5, 3)
+private let (hostOfOne, hostOfOther) = ("h1.example", "h2.example")
 
 // MARK: - A service that takes nothing
 
@@ -71,7 +72,7 @@ func `a service that takes nothing for a day holds up no device and no other bro
   mood: LanesLink.Mood
 ) {
   let moods = Moods()
-  moods[World.host(one)] = mood
+  moods[hostOfOne] = mood
   withLanes(mood: { moods[$0] }) { world in
     let files = 1500
     for serial in 1...files { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
@@ -85,7 +86,7 @@ func `a service that takes nothing for a day holds up no device and no other bro
       world.run(.seconds(3540))
     }
     #expect(world.gateway.acceptances.count == 46)
-    moods[World.host(one)] = .well
+    moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.count == 46 + files)
     #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
@@ -99,7 +100,7 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
   mood: LanesLink.Mood
 ) {
   let moods = Moods()
-  moods[World.host(one)] = mood
+  moods[hostOfOne] = mood
   withLanes(mood: { moods[$0] }) { world in
     let serials = Array(1...900)
     let tokens = [one, device, other]
@@ -109,13 +110,13 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
       let token = tokens[serial % 3]
       items.append(Item(number: World.number(token, serial: serial), offset: text.utf8.count))
       text +=
-        #"{"token": "\#(World.token(token))", "payload": {"aps": {"badge": 1}, "n": \#(serial)}}"#
+        #"{"token": "\#(World.token(token))", "payload": {"aps": {"badge": 1}, "n":\#(serial)}}"#
         + "\n"
     }
     world.put("bulk", text, items: items, tells: true)
     world.run(.seconds(3600))
     #expect(world.gateway.acceptances.count == 600)
-    moods[World.host(one)] = .well
+    moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.count == 900)
     #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
@@ -125,14 +126,14 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
 }
 
 @Test func `a service that takes nothing holds up no other line of a recipients file`() {
-  withLanes(mood: { $0 == World.host(one) ? .down : .well }) { world in
+  withLanes(mood: { $0 == hostOfOne ? .down : .well }) { world in
     let numbers = Array(1...900)
     world.putList("family", numbers.map { World.token($0) }, nil)
     world.put(
       "a", #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#,
       items: numbers.map { Item(number: $0) }, tells: true)
     world.run(.seconds(3600))
-    let down = numbers.count { World.host($0) == World.host(one) }
+    let down = numbers.count { World.host($0) == hostOfOne }
     #expect(down > 40)
     #expect(world.gateway.acceptances.count == 900 - down)
   }
@@ -182,7 +183,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 
 @Test func `a notification that waits in later for its service expires as it would have`() {
   let moods = Moods()
-  moods[World.host(one)] = .down
+  moods[hostOfOne] = .down
   withLanes(mood: { moods[$0] }) { world in
     for serial in 1...300 {
       world.put("a\(1000 + serial)", to: [one], serial: serial, with: #", "ttl": 3600"#) {
@@ -192,7 +193,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     world.run(.seconds(3500))
     #expect(world.courier.counters.postponed > 0)
     world.run(.seconds(3700))
-    moods[World.host(one)] = .well
+    moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.isEmpty)
     #expect(world.courier.counters.expired == 300)
@@ -202,7 +203,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 
 @Test func `a notification that waits in later is replaced by a newer one with its collapse ID`() {
   let moods = Moods()
-  moods[World.host(one)] = .down
+  moods[hostOfOne] = .down
   withLanes(mood: { moods[$0] }) { world in
     for serial in 1...200 { world.put("a\(1000 + serial)", to: [one], serial: serial) }
     for serial in 501...600 {
@@ -213,7 +214,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
       }
     }
     world.run(.seconds(3600))
-    moods[World.host(one)] = .well
+    moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.count == 201)
     #expect(world.hasAccepted(one, serial: 600))
@@ -224,7 +225,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 
 @Test func `a notification to a device and two browsers counts once for each`() {
   let moods = Moods()
-  moods[World.host(other)] = .down
+  moods[hostOfOther] = .down
   withLanes(mood: { moods[$0] }) { world in
     world.putList("family", World.token(device), World.token(one), World.token(other))
     world.put(
@@ -233,7 +234,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     world.run(.seconds(60))
     #expect(world.courier.counters.settledByProof == 2)
     #expect(world.waiting == ["a"])
-    moods[World.host(other)] = .well
+    moods[hostOfOther] = .well
     world.run(.seconds(60))
     #expect(world.courier.counters.settledByProof == 3)
     #expect(world.courier.counters.sent == 3)
@@ -283,7 +284,11 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   withLanes(respond: { _ in isRefusing ? .reject(Rejection(.badTopic, code: 400)) : .accept }) {
     world in
     var line = ""
+<<<<<<< HEAD
     world.onRecord = { [unowned world] in line = world.lastFailure }
+=======
+    world.onRecord = { [unowned world] in line = world.recordedLine }
+>>>>>>> webpush-lanes
     world.put("a", to: [device, one], serial: 1)
     world.run(.seconds(10))
     #expect(world.failures.map(\.token) == [World.token(device), World.token(one)])

@@ -19,6 +19,20 @@ private let environment = ProcessInfo.processInfo.environment
   await run(way: .http2, seeds: 4)
 }
 
+@Test func `no fault loses a notification over several lanes`() async {
+  await run(way: .lanes, seeds: 4)
+}
+
+/// Seeds of four former bugs.
+///
+/// What the agent itself refused was not counted. A recipient was read again and again while its
+/// subscription had no room. A notification counted as replaced, and waited in `later/` as well. One
+/// was sent before its service wanted it again.
+@Test(arguments: [UInt64(2), 18, 30, 40])
+func `seeds that once failed over several lanes pass`(seed: UInt64) {
+  report(Trial.run(seed, .lanes))
+}
+
 /// Seeds of thirteen former bugs.
 ///
 /// A request that was never written returned again when its connection was left. Notifications that

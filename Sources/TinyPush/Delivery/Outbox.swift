@@ -113,7 +113,9 @@ struct Outbox: ~Copyable {
   private var uses: UInt16 = 0
   /// The number of messages that are not settled.
   private(set) var count = 0
-  private var lines: InlineArray<29, Ends> = .init(repeating: Ends())
+  /// The ends of all lines: a buffer, since each access to a large array inline copies all of it.
+  private let lines = FixedBuffer<Ends>(capacity: linesMax)
+  private static let linesMax = Lane.count * 3 + 2
   /// The number of messages of each lane that are not settled.
   private var laneCounts: InlineArray<9, UInt16> = .init(repeating: 0)
   /// When the first delayed message may be sent.
@@ -136,6 +138,7 @@ struct Outbox: ~Copyable {
     self.capacity = capacity
     entries = FixedBuffer(capacity: capacity)
     texts = FixedBuffer(capacity: capacity)
+    for line in 0..<Self.linesMax { lines[line] = Ends() }
     let wanted = max(capacity * 512, 4 * NotificationReader.objectBytesMax)
     bytes = FixedBuffer(capacity: min(wanted, Self.bytesMax))
   }

@@ -81,13 +81,8 @@ final class World {
   var polls: () -> Bool = { false }
   /// Runs before each step, with the step before: it can let time pass or end the agent.
   var beforeStep: (Word) -> Void = { _ in }
-<<<<<<< HEAD
-  /// The last line that was recorded.
-  var lastFailure = ""
-=======
   /// The line that was last written to `failed/`.
   var recordedLine = ""
->>>>>>> webpush-lanes
   /// Runs as soon as a failure is recorded.
   var onRecord: () -> Void = {}
   /// Receives the events that the agent would log.

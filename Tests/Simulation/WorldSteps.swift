@@ -172,7 +172,6 @@ extension World {
     case .failureOfFile: moved = String(courier.stepName())
     }
     let text = String(courier.failure())
-    lastFailure = text
     guard let failure = Failure(text) else {
       complain("not a line of JSON: \(text.prefix(300))…\(text.suffix(40))")
       return courier.recorded(true)

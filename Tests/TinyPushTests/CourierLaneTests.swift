@@ -284,11 +284,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   withLanes(respond: { _ in isRefusing ? .reject(Rejection(.badTopic, code: 400)) : .accept }) {
     world in
     var line = ""
-<<<<<<< HEAD
-    world.onRecord = { [unowned world] in line = world.lastFailure }
-=======
     world.onRecord = { [unowned world] in line = world.recordedLine }
->>>>>>> webpush-lanes
     world.put("a", to: [device, one], serial: 1)
     world.run(.seconds(10))
     #expect(world.failures.map(\.token) == [World.token(device), World.token(one)])

@@ -134,7 +134,7 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
       items: numbers.map { Item(number: $0) }, tells: true)
     world.run(.seconds(3600))
     let down = numbers.count { World.host($0) == hostOfOne }
-    #expect(down > 40)
+    #expect(down > 30)
     #expect(world.gateway.acceptances.count == 900 - down)
   }
 }

@@ -91,7 +91,7 @@ struct Outbox: ~Copyable {
     fileprivate var isUsed: Bool { isBeingRead || messages > 0 }
   }
 
-  private struct Ends: BitwiseCopyable {
+  struct Ends: BitwiseCopyable {
     var first = Outbox.none
     var last = Outbox.none
     var count = 0
@@ -153,9 +153,12 @@ struct Outbox: ~Copyable {
 
   // MARK: - Room
 
+  /// Whether one more message has room.
+  var hasRoom: Bool { count < capacity }
+
   /// Whether one more message has room, also with a subscription.
-  var hasRoom: Bool {
-    count < capacity && textCount < capacity
+  var hasRoomForBrowser: Bool {
+    hasRoom && textCount < capacity
       && liveBytes + Self.headBytes + Subscription.wordBytesMax <= bytes.capacity
   }
 
@@ -309,7 +312,7 @@ struct Outbox: ~Copyable {
     to recipient: RecipientsFile.Recipient, text: UInt16, subscription: UInt16 = Outbox.none,
     payloadBytes: Int, in line: Line, _ lane: Lane = .devices
   ) -> MessageNumber {
-    precondition(count < capacity)
+    precondition(hasRoom)
     var place = firstFree
     if place == Self.none {
       place = UInt16(usedEntries)

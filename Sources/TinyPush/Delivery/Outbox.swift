@@ -115,7 +115,7 @@ struct Outbox: ~Copyable {
   private(set) var count = 0
   /// The ends of all lines: a buffer, since each access to a large array inline copies all of it.
   private let lines = FixedBuffer<Ends>(capacity: linesMax)
-  private static let linesMax = Lane.count * 3 + 2
+  private static let linesMax = Lane.count * 3 + 3
   /// The number of messages of each lane that are not settled.
   private var laneCounts: InlineArray<9, UInt16> = .init(repeating: 0)
   /// When the first delayed message may be sent.

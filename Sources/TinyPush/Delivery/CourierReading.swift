@@ -93,7 +93,7 @@ extension Courier {
   private mutating func takeUnread<L: Link & ~Copyable>(_ link: inout L) -> FileNumber? {
     let hasRoom = outbox.hasRoom(for: .large)
     // Texts hold the room until all their recipients are read, for which no more room is needed.
-    guard hasRoom || outbox.hasRoom && outbox.textsBeingRead > 0 else { return nil }
+    guard hasRoom || outbox.hasRoomForBrowser && outbox.textsBeingRead > 0 else { return nil }
     for _ in 0..<files.unreadCount {
       let file = files.takeUnread()!
       if hasRoom || files[file].cursor.text != Outbox.none, mayReadOn(file, &link) { return file }
@@ -518,7 +518,7 @@ extension Courier {
     _ notification: Notification, _ text: UInt16, _ recipient: RecipientsFile.Recipient,
     _ link: inout L
   ) -> Progression? {
-    guard outbox.hasRoom else {
+    guard recipient.subscription.isEmpty ? outbox.hasRoom : outbox.hasRoomForBrowser else {
       isFull(link)
       return .stop
     }

@@ -91,7 +91,7 @@ struct Outbox: ~Copyable {
     fileprivate var isUsed: Bool { isBeingRead || messages > 0 }
   }
 
-  private struct Ends: BitwiseCopyable {
+  struct Ends: BitwiseCopyable {
     var first = Outbox.none
     var last = Outbox.none
     var count = 0
@@ -115,7 +115,7 @@ struct Outbox: ~Copyable {
   private(set) var count = 0
   /// The ends of all lines: a buffer, since each access to a large array inline copies all of it.
   private let lines = FixedBuffer<Ends>(capacity: linesMax)
-  private static let linesMax = Lane.count * 3 + 2
+  private static let linesMax = Lane.count * 3 + 3
   /// The number of messages of each lane that are not settled.
   private var laneCounts: InlineArray<9, UInt16> = .init(repeating: 0)
   /// When the first delayed message may be sent.
@@ -153,9 +153,12 @@ struct Outbox: ~Copyable {
 
   // MARK: - Room
 
+  /// Whether one more message has room.
+  var hasRoom: Bool { count < capacity }
+
   /// Whether one more message has room, also with a subscription.
-  var hasRoom: Bool {
-    count < capacity && textCount < capacity
+  var hasRoomForBrowser: Bool {
+    hasRoom && textCount < capacity
       && liveBytes + Self.headBytes + Subscription.wordBytesMax <= bytes.capacity
   }
 
@@ -309,7 +312,7 @@ struct Outbox: ~Copyable {
     to recipient: RecipientsFile.Recipient, text: UInt16, subscription: UInt16 = Outbox.none,
     payloadBytes: Int, in line: Line, _ lane: Lane = .devices
   ) -> MessageNumber {
-    precondition(count < capacity)
+    precondition(hasRoom)
     var place = firstFree
     if place == Self.none {
       place = UInt16(usedEntries)

@@ -43,8 +43,9 @@ NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
 NEEDS_reproduce := $(NEEDS_release) faketime
 $(foreach name,bench browsertest clients deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
 
-# How many seeds of the simulator `make test` runs, for each link.
+# How many seeds of the simulator `make test` runs, for each link. A seed of the lanes takes longer.
 SEEDS := 2000
+SEEDS_lanes := 400
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -131,8 +132,8 @@ flaky: ## run the built tests RUNS=20 times, half of them on a busy machine, and
 SIMULATED := simulated-binary simulated-scattered simulated-http2 simulated-lanes
 .PHONY: $(SIMULATED)
 $(SIMULATED): simulated-%: tests
-	@echo 'Simulating $(SEEDS) seeds of the link $*'
-	@WAY=$* .build/release/soak 1 $(SEEDS)
+	@echo 'Simulating $(or $(SEEDS_$*),$(SEEDS)) seeds of the link $*'
+	@WAY=$* .build/release/soak 1 $(or $(SEEDS_$*),$(SEEDS))
 
 .PHONY: fuzzed
 fuzzed: deps

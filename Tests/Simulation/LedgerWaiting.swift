@@ -149,9 +149,10 @@ extension Ledger {
 
   /// Notes that a notification to one recipient is about to go to `later/`.
   ///
-  /// A link may have had it before, and the agent does not know that when it comes back.
+  /// With several lanes, a link may have had it before, and the agent does not know that when it
+  /// comes back.
   func waits(_ number: Int) {
-    if life.framed.remove(number) != nil { life.limiting.seen.remove(number) }
+    if hasLanes, life.framed.remove(number) != nil { life.limiting.seen.remove(number) }
   }
 
   func postponed(_ file: SpoolFile?, _ isPostponed: Bool) {

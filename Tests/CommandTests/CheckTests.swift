@@ -347,7 +347,7 @@ import Testing
     #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no device token"))
     let long = token(1) + " # " + String(repeating: "x", count: 300_000) + "\n123\n"
     let cut = try box.tinypush("check", "--recipients", "-", input: long)
-    #expect(cut.output.hasPrefix("-:1:1: error: longer than 1024 bytes"))
+    #expect(cut.output.hasPrefix("-:1:1: error: longer than 2048 bytes"))
     #expect(cut.output.contains("-:2:1: error: a device token has an even number of hex digits"))
     #expect(try box.tinypush("check", "--recipients").status == 64)
   }

@@ -199,6 +199,12 @@ import Testing
       "a text of 16, 24 or 32 ASCII characters, the same as in the app"
     ),
     ("encryption-mode", ["CBC", "ecb", ""], "cbc or gcm"),
+    ("vapid-key", [""], "a path"),
+    (
+      "contact", ["", "me@box.example.org", "mailto:me@localhost", "https://box.local"],
+      "mailto:ADDRESS or https://PAGE of a real domain, since Apple refuses others"
+    ),
+    ("private-endpoints", ["maybe", ""], "no or yes"),
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
     ("ping", ["60", "25h"], time), ("ping", ["999ms"], "at least 1s"),
     ("answer-timeout", ["30", "11m"], time), ("answer-timeout", ["99ms"], "at least 100ms"),

@@ -96,7 +96,7 @@ func `a file without a recipient is a problem, once`(text: String) {
   #expect(entries.first?.hasSuffix("empty") == true)
 }
 
-@Test(arguments: [1025, 5000, 32_768, 32_769, 200_000])
+@Test(arguments: [2049, 5000, 32_768, 32_769, 200_000])
 func `a line that is too long is a problem, once, and the lines behind it are read`(bytes: Int) {
   var reading = Reading(
     lines(1...2) + String(repeating: "1", count: bytes) + "\n" + lines(4...5))

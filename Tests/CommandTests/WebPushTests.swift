@@ -234,6 +234,23 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
+  @Test func `on-trouble names the service that cannot be reached while another one can`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "good")
+    let port = try box.port()
+    let gateway = "localhost:\(port.number)"
+    let agent = try agent(
+      both(sandbox), "gateway=\(gateway)", "trouble-after=1s",
+      #"on-trouble=printf %s "$TINYPUSH_REASON" >\#(box.path)/reason"#)
+    try drop(1...1, to: "good")
+    try wait(for: "the card") { try shown(sandbox, on: "laptop") == ["Alert 1"] }
+    try box.drop(#"{"token":"\#(token(1))","payload":{"aps":{"alert":"Phone"}}}"#, as: "z")
+    try wait(for: "the command") { box.text("reason").contains(gateway) }
+    #expect(box.text("reason").contains("Connection refused"), "\(box.text("reason"))")
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test(arguments: [
     "close@7", "reset@7", "stall@7", "garbage@7", "reason=ServiceUnavailable@7",
     "reason=InternalServerError@1", "refused-stream@7", "reset-stream@7", "slow+1s@7", "goaway@7",

@@ -16,7 +16,10 @@ extension Courier {
       case .recipient(let recipient):
         if !recipient.subscription.isEmpty {
           let text = reader.recipientsReader.subscription(of: recipient)
-          _ = RecipientsFile.Recipient(printed: text, address: &address)
+          address.clear()
+          do throws(Subscription.Problem) {
+            try Subscription(text).append(of: text, to: &address)
+          } catch {}
         }
         if let progression = add(notification, text, recipient, &link) { return progression }
         reader.recipientsReader.pass()

@@ -8,24 +8,28 @@ extension Checkup {
   mutating func checkSigningKey(
     _ config: borrowing Config, _ reason: UnsafeMutablePointer<CChar>
   ) {
-    let path = config.signingKey.pointer
-    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
-    let result = cmbed_signing_key_read(path, digest, reason)
-    clinux_wipe_stack()
-    digest.deallocate()
-    if result == CMBED_OK {
-      report.message.append(printable: path)
-      report.message.append(", EC, 256 bits")
-      reportSecret("file", path)
-    } else {
-      refuse("file", result, reason)
-    }
+    reportSigningKey("file", config.signingKey.pointer, reason)
     reportKeyID(config)
     report.message.append(printable: config.teamID.span)
     report.report("team-id")
     report.message.append(printable: config.topic.span)
     if config.courier.rules.app == .bark { report.message.append(", the app Bark") }
     report.report("topic")
+  }
+
+  /// Reports whether a key can sign, and who may read the file.
+  @inline(never)
+  mutating func reportSigningKey(
+    _ item: StaticString, _ path: UnsafePointer<CChar>, _ reason: UnsafeMutablePointer<CChar>
+  ) {
+    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
+    let result = cmbed_signing_key_read(path, digest, reason)
+    clinux_wipe_stack()
+    digest.deallocate()
+    guard result == CMBED_OK else { return refuse(item, result, reason) }
+    report.message.append(printable: path)
+    report.message.append(", EC, 256 bits")
+    reportSecret(item, path)
   }
 
   /// Compares the key ID with the file name, which Apple makes from the ID.

@@ -7,21 +7,9 @@ extension Checkup {
   @inline(never)
   mutating func checkWebPush(_ config: borrowing Config) {
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    var digest = InlineArray<32, UInt8>(repeating: 0)
     defer { reason.deallocate() }
     report.begin("web-push")
-    let path = config.vapidKey.pointer
-    let result = withUnsafeMutableBytes(of: &digest) {
-      cmbed_signing_key_read(path, $0.bindMemory(to: UInt8.self).baseAddress, reason)
-    }
-    clinux_wipe_stack()
-    if result == CMBED_OK {
-      report.message.append(printable: path)
-      report.message.append(", EC, 256 bits")
-      reportSecret("key", path)
-    } else {
-      refuse("key", result, reason)
-    }
+    reportSigningKey("key", config.vapidKey.pointer, reason)
     report.message.append(printable: config.contact.span)
     report.report("contact")
     var hosts = Hosts()

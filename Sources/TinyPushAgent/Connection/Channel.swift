@@ -57,7 +57,13 @@ struct Channels: ~Copyable {
   func gateway(of lane: Lane) -> UnsafePointer<CChar> { places[lane.index].gateway.pointer }
 
   subscript(lane: Lane) -> Channel {
-    _read { yield places[lane.index] }
-    nonmutating _modify { yield &places[lane.index] }
+    _read {
+      precondition(isMade[lane.index])
+      yield places[lane.index]
+    }
+    nonmutating _modify {
+      precondition(isMade[lane.index])
+      yield &places[lane.index]
+    }
   }
 }

@@ -180,6 +180,15 @@ struct PushLink: ~Copyable, Link {
     for number in 0..<lanes where isMade[number] { links[number].forEachAccepted(body) }
   }
 
+  /// When the first service without a connection is dialed, that of devices before others.
+  var nextDialAt: Instant? {
+    if service == .binary, let at = binary.nextDialAt { return at }
+    for number in 0..<lanes where isMade[number] {
+      if let at = links[number].nextDialAt { return at }
+    }
+    return nil
+  }
+
   /// The reason for which a service refuses the configuration; nil if none does.
   var refusedConfiguration: Rejection? {
     for number in 0..<lanes where isMade[number] {
@@ -193,7 +202,6 @@ struct PushLink: ~Copyable, Link {
   var isOpen: Bool { isBinary ? binary.isOpen : hasLink && http2.isOpen }
   var isUp: Bool { isBinary ? binary.isUp : hasLink && http2.isUp }
   var hasProgressed: Bool { isBinary ? binary.hasProgressed : http2.hasProgressed }
-  var nextDialAt: Instant? { isBinary ? binary.nextDialAt : hasLink ? http2.nextDialAt : nil }
   var failures: Int { isBinary ? binary.failures : http2.failures }
   var isAwaitingEnd: Bool { isBinary ? binary.isAwaitingEnd : http2.isAwaitingEnd }
   /// Whether the selected service refuses the configuration.

@@ -61,6 +61,21 @@ extension Agent {
     link.select(selected)
   }
 
+  /// Why the first service without a connection has none, valid until the next attempt.
+  ///
+  /// Empty: no attempt has failed.
+  var connectionProblem: Span<UInt8> {
+    @_lifetime(immortal) get {
+      for number in 0..<link.lanes where channels.has(Lane(number)) {
+        let lane = Lane(number)
+        if channels[lane].connection.phase != .up, channels[lane].connection.problem.count > 0 {
+          return channels[lane].connection.problem.unsafeBytes
+        }
+      }
+      return Span()
+    }
+  }
+
   /// Whether bytes of any connection are unread.
   var isAnyUnread: Bool {
     for number in 0..<link.lanes

@@ -39,10 +39,11 @@ extension Agent {
       text.append("alerts wait, and none could be delivered for ")
       text.append(rounded: config.troubleAfter)
       text.append(": ")
-      if link.isAnyUp || connection.problem.count == 0 {
+      let problem = connectionProblem
+      if problem.count == 0 {
         text.append("the service does not accept them")
       } else {
-        text.append(bytes: connection.problem.unsafeBytes)
+        text.append(bytes: problem)
       }
     case .certificate:
       let left = knownCertificateEnd - (time.wallSeconds ?? 0)
@@ -57,9 +58,8 @@ extension Agent {
         text.append("; ")
         text.append(refused.advice)
       } else {
-        text.append(
-          bytes: connection.problem.count > 0
-            ? connection.problem.unsafeBytes : providerToken.problem.unsafeBytes)
+        let problem = connectionProblem
+        text.append(bytes: problem.count > 0 ? problem : providerToken.problem.unsafeBytes)
       }
     }
   }

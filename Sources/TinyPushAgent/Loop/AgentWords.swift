@@ -123,9 +123,10 @@ extension Agent {
     if status == .tryLater || status == .config {
       text.append("; the rest stays in the spool")
       if status == .tryLater { text.append(": try again later") }
-      if connection.problem.count > 0 {
+      let problem = connectionProblem
+      if problem.count > 0 {
         text.append(". The last connection: ")
-        text.append(bytes: connection.problem.unsafeBytes)
+        text.append(bytes: problem)
       }
     }
     output.log.write(.info, text)

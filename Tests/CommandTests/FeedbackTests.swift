@@ -428,7 +428,8 @@ import Testing
     let disk = try Disk(at: box.state, "size=16m")
     defer { disk.end() }
     try writeFile(String(repeating: "x", count: 13 << 20), to: box.state + "/ballast")
-    let service = try FeedbackService(in: box, ["--tuples", "100000"])
+    // The second pull must fit on the disk, however few of the tuples of the first one were sent.
+    let service = try FeedbackService(in: box, ["--tuples", "100000", "--share", "50000"])
     let pull = try box.pull(service, environment: outage.environment(at: 0))
     #expect(pull.status == 74, "\(pull.errors)")
     #expect(pull.errors.contains("free some space there"), "\(pull.errors)")

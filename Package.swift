@@ -72,7 +72,10 @@ let package = Package(
     .target(name: "TinyPushMail", dependencies: ["TinyPush"], swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
-      dependencies: ["TinyPush", "TinyPushBinary", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
+      dependencies: [
+        "TinyPush", "TinyPushBinary", "TinyPushAgent", "TinyPushWebPush", "CHTTP2", "CMbed",
+        "CLinux",
+      ],
       swiftSettings: lifetimes),
     .target(
       name: "CommandArguments",

@@ -59,8 +59,7 @@ extension HTTP2Link {
       tag.append(hex: message.fingerprint.low)
     }
     return content.write(
-      payload, page: Span(), tag: tag.bytes, language: nil, to: scratch.payload,
-      at: BrowserRoom.text)
+      payload, page: service.page.bytes, tag: tag.bytes, to: scratch.payload, at: BrowserRoom.text)
   }
 }
 

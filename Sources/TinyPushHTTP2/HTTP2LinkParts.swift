@@ -14,6 +14,8 @@ extension HTTP2Link {
     let seal: Bark.Seal?
     /// Encrypts the messages to browsers; nil: the service is that of devices.
     let messageSeal: MessageSeal?
+    /// The page that a click on an alert opens in a browser; empty: it is not known.
+    let page: Text
 
     /// Copies the authority and the topic.
     public init(
@@ -21,24 +23,27 @@ extension HTTP2Link {
     ) {
       self.seal = seal
       messageSeal = nil
-      var text = Text(capacity: max(authority.count, 1))
-      text.append(bytes: authority)
-      self.authority = consume text
-      var other = Text(capacity: max(topic.count, 1))
-      other.append(bytes: topic)
-      self.topic = consume other
+      page = Text(capacity: 1)
+      self.authority = Self.copy(authority)
+      self.topic = Self.copy(topic)
       self.usesProviderToken = usesProviderToken
     }
 
     /// Makes a push service of browsers.
-    public init(ofBrowsers authority: Span<UInt8>, _ messageSeal: MessageSeal) {
+    public init(ofBrowsers authority: Span<UInt8>, _ messageSeal: MessageSeal, page: Span<UInt8>) {
       seal = nil
       self.messageSeal = messageSeal
-      var text = Text(capacity: max(authority.count, 1))
-      text.append(bytes: authority)
-      self.authority = consume text
+      self.page = Self.copy(page)
+      self.authority = Self.copy(authority)
       topic = Text(capacity: 1)
       usesProviderToken = true
+    }
+
+    @inline(never)
+    private static func copy(_ bytes: Span<UInt8>) -> Text {
+      var text = Text(capacity: max(bytes.count, 1))
+      text.append(bytes: bytes)
+      return text
     }
 
     /// Whether the service is that of browsers.

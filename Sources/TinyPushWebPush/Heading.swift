@@ -40,6 +40,7 @@ struct Heading {
   }
 
   /// Returns where something else than spaces and line ends begins.
+  @inline(never)
   private static func skipSpace(
     from start: Int, of whole: Range<Int>, in text: Span<UInt8>
   ) -> Int {

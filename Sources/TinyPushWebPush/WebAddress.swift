@@ -1,7 +1,7 @@
 import TinyPush
 
 /// The address of a web page.
-enum WebAddress {
+package enum WebAddress {
   private static let portMax = 65_535
 
   /// Returns whether the content of a JSON string is an address that each browser opens.
@@ -9,13 +9,13 @@ enum WebAddress {
   /// It begins with `http` or `https` and a host. Safari drops a message with an address that it
   /// cannot read, so that unusual ones are not used: those with a password, or with other characters
   /// in the host than names and numbers have.
-  static func isGood(_ content: Span<UInt8>) -> Bool {
+  package static func isGood(_ content: Span<UInt8>) -> Bool {
     var reader = JSONStringReader()
     guard begins(&reader, content) else { return false }
     var hostCount = 0
     var port: Int?
     var isInBrackets = false
-    while let byte = reader.next(in: content) {
+    while let byte = next(&reader, content) {
       switch byte {
       case .slash, .hash, UInt8(ascii: "?"): return hostCount > 0 && !isInBrackets
       case .openBracket:
@@ -44,12 +44,19 @@ enum WebAddress {
   private static func begins(_ reader: inout JSONStringReader, _ content: Span<UInt8>) -> Bool {
     let scheme: StaticString = "http"
     for index in 0..<scheme.utf8CodeUnitCount {
-      guard reader.next(in: content)?.lowerCase == scheme.utf8Start[index] else { return false }
+      guard next(&reader, content)?.lowerCase == scheme.utf8Start[index] else { return false }
     }
-    var byte = reader.next(in: content)
-    if byte?.lowerCase == UInt8(ascii: "s") { byte = reader.next(in: content) }
-    return byte == .colon && reader.next(in: content) == .slash
-      && reader.next(in: content) == .slash
+    var byte = next(&reader, content)
+    if byte?.lowerCase == UInt8(ascii: "s") { byte = next(&reader, content) }
+    guard byte == .colon else { return false }
+    let first = next(&reader, content)
+    let second = next(&reader, content)
+    return first == .slash && second == .slash
+  }
+
+  @inline(never)
+  private static func next(_ reader: inout JSONStringReader, _ content: Span<UInt8>) -> UInt8? {
+    reader.next(in: content)
   }
 
   private static func isOfHost(_ byte: UInt8, _ isInBrackets: Bool) -> Bool {

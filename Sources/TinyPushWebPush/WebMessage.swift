@@ -1,26 +1,29 @@
 import TinyPush
 
-/// The text that a browser gets for a notification: a declarative push message.
+/// The text that a browser gets for a notification: a declarative push message, if the notification or
+/// the configuration has an address that a click opens.
 ///
 /// ```json
 /// {"web_push":8030,"notification":{"navigate":"https://…","tag":"tank","app_badge":"3",
 ///  "title":"Cellar","body":"Tank low"}}
 /// ```
 ///
-/// Safari shows it by itself, and the service worker of the page shows the same in other browsers.
+/// Safari shows it by itself, and the service worker of the page shows the same in other browsers. Without
+/// an address there is no `web_push`, and the service worker shows the message in Safari, too.
 ///
 /// - The title is the alert's title, else its subtitle. A text without either, such as a plain string,
 ///   is the title itself: its first line, or the first 40 columns if the line is longer. The rest of
 ///   the text is the body, so that a device shows all of it.
 /// - The body is the subtitle and the body, with a line end between them.
-/// - `navigate`, which a click opens, is the payload's `url` if that is a web address, else the page.
+/// - `navigate`, which a click opens, is the payload's `url` if that is a web address, else the page of
+///   the configuration.
 /// - A notification without a sound is `silent`.
 /// - `app_badge` is a string, which Safari reads up to 64 bits.
 /// - The member `web` of the payload is taken instead of all that, with `navigate` added if `web` has
 ///   none.
 ///
 /// Source: W3C Push API, "Declarative push message"; WebKit's `NotificationJSONParser`, which drops a
-/// whole message for one wrong member.
+/// whole message for one wrong member, and takes only an absolute address.
 public struct WebMessage {
   /// The most bytes of a message, since a push service takes 4,096 of an encrypted one.
   public static let bytesMax = 3993
@@ -34,8 +37,7 @@ public struct WebMessage {
   private static let badgeDigitsMax = 18
 
   private static let start: StaticString = "{\"web_push\":8030,\"notification\":"
-  /// The page of the subscription: a browser reads addresses relative to the scope of its service worker.
-  private static let ownPage: StaticString = "./"
+  private static let undeclaredStart: StaticString = "{\"notification\":"
 
   /// Why a browser cannot show a notification.
   public enum Problem: Equatable, Sendable {
@@ -74,7 +76,8 @@ public struct WebMessage {
   private var url = 0..<0
   /// The value of `web`; empty: there is none.
   private var web = 0..<0
-  private var lacksNavigate = true
+  /// The content of the address in `web`; empty: there is none.
+  private var webAddress = 0..<0
 
   /// Reads a payload.
   public init(_ payload: Span<UInt8>) {
@@ -153,17 +156,17 @@ public struct WebMessage {
       _ = try scanner.peek(text)
       let start = scanner.index
       try scanner.skipValue(text)
-      let isText = !Self.content(of: start..<scanner.index, in: text).isEmpty
+      let content = Self.content(of: start..<scanner.index, in: text)
       if key.equals("title") {
-        hasTitle = isText
+        hasTitle = !content.isEmpty
       } else if key.equals("navigate") {
-        guard isText else { return .web }
-        lacksNavigate = false
+        guard !content.isEmpty else { return .web }
+        webAddress = content
       }
     } while try scanner.nextMember(text)
     guard hasTitle else { return .web }
     let added =
-      lacksNavigate ? ",\"navigate\":\"\"".utf8.count + max(url.count, Self.pageBytesMax) : 0
+      webAddress.isEmpty ? "\"navigate\":\"\",".utf8.count + max(url.count, Self.pageBytesMax) : 0
     let bytes = Self.start.utf8CodeUnitCount + web.count - scanner.spaceBytes + added + 1
     return bytes > Self.bytesMax ? .webTooLarge : nil
   }
@@ -204,45 +207,33 @@ public struct WebMessage {
   ///
   /// - Parameters:
   ///   - payload: the text that was read.
-  ///   - page: the address of the page; empty: a browser takes the page of the subscription, but
-  ///     Safari may not know that. It and the tag are the contents of JSON strings.
+  ///   - page: the address of the page; empty: it is not known. It and the tag are the contents of JSON
+  ///     strings.
   ///   - tag: what this message and those that replace it have in common; empty: none replaces it.
-  ///   - language: the language of the texts.
   public func write(
-    _ payload: Span<UInt8>, page: Span<UInt8>, tag: Span<UInt8>, language: LanguageTag?,
+    _ payload: Span<UInt8>, page: Span<UInt8>, tag: Span<UInt8>,
     to buffer: borrowing FixedBuffer<UInt8>, at start: Int = 0
   ) -> Int {
     precondition(
       problem == nil && page.count <= Self.pageBytesMax && tag.count <= Self.tagBytesMax)
     var writer = Writer(end: start, limit: start + Self.bytesMax)
-    writer.put(Self.start.span, buffer)
+    let own = payload.extracting(webAddress.isEmpty ? url : webAddress)
+    let address = own.count > 0 ? own : page
+    writer.put((WebAddress.isGood(address) ? Self.start : Self.undeclaredStart).span, buffer)
+    writer.put(("{" as StaticString).span, buffer)
+    if webAddress.isEmpty { writer.putString("\"navigate\":\"", address, buffer) }
     if web.isEmpty {
-      putNavigate(payload, page, &writer, buffer)
-      writer.putString(",\"tag\":\"", tag, buffer)
-      if let language { writer.putString(",\"lang\":\"", language.text, buffer) }
-      if !hasSound { writer.put((",\"silent\":true" as StaticString).span, buffer) }
-      writer.putString(",\"app_badge\":\"", payload.extracting(badge), buffer)
+      writer.putString("\"tag\":\"", tag, buffer)
+      if !hasSound { writer.put(("\"silent\":true," as StaticString).span, buffer) }
+      writer.putString("\"app_badge\":\"", payload.extracting(badge), buffer)
       put(texts(payload), payload, &writer, buffer)
       writer.put(("}}" as StaticString).span, buffer)
-      return writer.end - start
+    } else {
+      let members = payload.extracting(web.lowerBound + 1..<web.upperBound)
+      writer.end = buffer.store(json: members, at: writer.end)
+      writer.put(("}" as StaticString).span, buffer)
     }
-    var rest = web
-    if lacksNavigate {
-      putNavigate(payload, page, &writer, buffer)
-      writer.put(("," as StaticString).span, buffer)
-      rest = web.lowerBound + 1..<web.upperBound
-    }
-    writer.end = buffer.store(json: payload.extracting(rest), at: writer.end)
-    writer.put(("}" as StaticString).span, buffer)
     return writer.end - start
-  }
-
-  private func putNavigate(
-    _ text: Span<UInt8>, _ page: Span<UInt8>, _ writer: inout Writer,
-    _ buffer: borrowing FixedBuffer<UInt8>
-  ) {
-    let address = url.isEmpty ? page.count > 0 ? page : Self.ownPage.span : text.extracting(url)
-    writer.putString("{\"navigate\":\"", address, buffer)
   }
 
   /// Writes the title and the body, shortened where they do not fit.
@@ -252,7 +243,7 @@ public struct WebMessage {
   ) {
     let bodyStart: StaticString = "\",\"body\":\""
     let lineEnd: StaticString = "\\n"
-    writer.put((",\"title\":\"" as StaticString).span, buffer)
+    writer.put(("\"title\":\"" as StaticString).span, buffer)
     let room = writer.limit - writer.end - bodyStart.utf8CodeUnitCount - "\"}}".utf8.count
     writer.putText(texts.title, text, within: texts.first.isEmpty ? room : room / 2, buffer)
     if texts.isTitleCut { writer.put(Rendition.ellipsis.span, buffer) }

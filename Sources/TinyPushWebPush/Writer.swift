@@ -13,14 +13,14 @@ struct Writer: BitwiseCopyable {
     end += bytes.count
   }
 
-  /// Writes a member whose value is a string, unless the string is empty.
+  /// Writes a member whose value is a string, and a comma, unless the string is empty.
   mutating func putString(
     _ start: StaticString, _ content: Span<UInt8>, _ buffer: borrowing FixedBuffer<UInt8>
   ) {
     guard content.count > 0 else { return }
     put(start.span, buffer)
     put(content, buffer)
-    put(("\"" as StaticString).span, buffer)
+    put(("\"," as StaticString).span, buffer)
   }
 
   /// Writes the content of a string, shortened with an ellipsis if it is longer than `room`.

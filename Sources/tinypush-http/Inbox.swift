@@ -63,7 +63,7 @@ struct Inbox: ~Copyable {
     spool = CString(config.spool.span)
     recipients = CString(config.recipients.span)
     rules = config.courier.rules
-    servesPage = !settings.page.isEmpty
+    servesPage = !settings.pageFiles.isEmpty
     page = WebPage(settings.pageFiles)
     tokens = settings.tokens
     pathRules = settings.rules

@@ -23,14 +23,8 @@ struct ServiceSettings: ~Copyable {
         "how long a service that systemd has started waits for requests",
         .time(min: 5000, max: 86_400_000) { $0.idle = $1 }),
       Setting(
-        "page", "https://HOST/web/",
-        "the address of the page for browsers; serves it, and takes registrations",
-        .value { settings, value throws(Config.Problem) in
-          guard InvitationPage.isAddress(value) else { throw .value(InvitationPage.expected) }
-          settings.page = CString(value)
-        }),
-      Setting(
-        "page-files", "DIR", default: WebPage.defaultDirectory, "the files of the page",
+        "page-files", "DIR",
+        "the files of the page for browsers; serves the page, and takes registrations",
         .path { $0.pageFiles = $1 }),
     ])
 
@@ -39,9 +33,7 @@ struct ServiceSettings: ~Copyable {
   private var tokenFile = CString("")
   /// How long a service that systemd has started goes on without requests.
   var idle = Duration.seconds(0)
-  /// The address of the page for browsers; empty: there is none.
-  var page = CString("")
-  /// The directory of its files.
+  /// The directory of the page for browsers; empty: there is none.
   var pageFiles = CString("")
   /// What becomes of requests to other paths.
   var rules = MessageRules(of: .paths)

@@ -5,7 +5,6 @@ import TinyPushWebhooks
 
 /// The page on which browsers register, whose few files are read for each request.
 struct WebPage: ~Copyable {
-  static let defaultDirectory: StaticString = "/usr/share/tinypush/web"
   private static var files: WordList {
     "index.html page.css page.js worker.js manifest.json icon.svg icon.png"
   }

@@ -7,12 +7,12 @@ import TinyPushAgent
 enum RecipientCommand {
   static let command = Command(
     "recipient", "list or change the recipients in recipients files",
-    options: "json language= comment= page=",
+    options: "json language= comment=",
     usage: """
       Usage: tinypush recipient add NAME RECIPIENT [--language TAG] [--comment TEXT]
              tinypush recipient remove NAME RECIPIENT
              tinypush recipient list [NAME...] [--json]
-             tinypush recipient invite NAME [--page ADDRESS] [--json]
+             tinypush recipient invite NAME [--json]
       Lists and changes recipients files. A notification that names a recipients file
       goes to all devices and browsers in the file. A running agent reads a changed
       file by itself.
@@ -25,7 +25,6 @@ enum RecipientCommand {
         invite                print the address, and on a terminal the QR code, with
                               which a browser registers for a file; it works once,
                               for an hour
-        --page ADDRESS        where the page is, if not as page in http.conf says
         --language TAG        the language of the device, such as fr or fr-CA; empty:
                               none
         --comment TEXT        whose device it is, for people to read; empty: none
@@ -50,17 +49,15 @@ enum RecipientCommand {
     var language = RecipientChange.Detail.kept
     var comment = RecipientChange.Detail.kept
     var hasDetails = false
-    var page: UnsafePointer<CChar>?
     while let option = try arguments.next() {
       switch option {
       case 0: isJSON = true
       case 1:
         language = .set(try Self.language(arguments))
         hasDetails = true
-      case 2:
+      default:
         comment = .set(try Self.comment(arguments))
         hasDetails = true
-      default: page = clinux_option_argument()
       }
     }
     let action = Action(
@@ -69,17 +66,13 @@ enum RecipientCommand {
     if action != .add, hasDetails {
       throw arguments.fail(.usage, "--language and --comment are only for add")
     }
-    guard action == .invite || page == nil else {
-      throw arguments.fail(.usage, "--page is only for invite")
-    }
     // A member of the group may change recipients, but perhaps not read the configuration.
     try arguments.readConfig(into: &config, for: .command)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
     if action == .invite {
       if let operand = arguments.operand(1) { try name(operand, arguments) }
       try arguments.refuseOperands(from: 2)
-      return try RecipientInvitation.run(
-        config, page: CString.span(page ?? ("" as StaticString).cString), isJSON: isJSON, arguments)
+      return try RecipientInvitation.run(config, isJSON: isJSON, arguments)
     }
     let recipient = try recipient(arguments, isNew: action == .add)
     let token = recipient.token

@@ -7,23 +7,14 @@ import TinyPushAgent
 /// `tinypush recipient invite`: the address with which a browser registers.
 enum RecipientInvitation {
   /// Makes the key of this machine if there is none, and prints an invitation.
-  ///
-  /// - Parameter page: the address of the page; empty: that in http.conf.
   @inline(never)
   static func run(
-    _ config: borrowing Config, page: Span<UInt8>, isJSON: Bool, _ arguments: borrowing Arguments
+    _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     guard let operand = arguments.operand(1) else {
       throw arguments.fail(.usage, "give the name of a recipients file")
     }
     let name = CString.span(operand)
-    return try invite(name, address(page, arguments), config, isJSON: isJSON, arguments)
-  }
-
-  private static func invite(
-    _ name: Span<UInt8>, _ page: borrowing Text, _ config: borrowing Config, isJSON: Bool,
-    _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> ExitStatus {
     let key = try publicKey(config, arguments)
     guard let now = Clock.time().wallSeconds else {
       throw arguments.fail(.tryLater, "the clock of this machine is not set")
@@ -41,38 +32,9 @@ enum RecipientInvitation {
     }
     var address = Text(capacity: 4096)
     InvitationPage.append(
-      page.bytes, key: key.span, list: name, code: code.bytes, to: &address)
+      config.webPage.span, key: key.span, list: name, code: code.bytes, to: &address)
     print(address, name, until: UInt32(clamping: end), isJSON: isJSON)
     return .ok
-  }
-
-  /// Returns the address of the page: the one that is given, or else that in http.conf.
-  private static func address(
-    _ given: Span<UInt8>, _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Text {
-    var page = Text(capacity: 2048)
-    page.append(bytes: given)
-    var path = Text(capacity: 4200)
-    path.append(bytes: ConfigFile.directory(of: arguments.configPath).span)
-    path.append("http.conf")
-    if page.count == 0 {
-      let file = path.cString()
-      ConfigFile.value(of: InvitationPage.setting, in: file.pointer, &page)
-      extendLifetime(file)
-    }
-    guard page.count > 0 else {
-      var text = Text()
-      text.append("give --page, or set page in ", printable: path)
-      text.append(" (man tinypush-webpush)")
-      throw arguments.fail(.usage, text)
-    }
-    guard InvitationPage.isAddress(page.bytes), !page.isCut else {
-      var text = Text()
-      text.append("the page must be ", InvitationPage.expected, ", not ")
-      text.append(printable: page)
-      throw arguments.fail(.usage, text)
-    }
-    return page
   }
 
   // MARK: - The key
@@ -82,11 +44,12 @@ enum RecipientInvitation {
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> InlineArray<65, UInt8> {
     let path = config.vapidKey.pointer
-    guard !config.vapidKey.isEmpty else {
+    guard !config.vapidKey.isEmpty, !config.webPage.isEmpty else {
       var text = Text()
-      text.append("vapid-key is not set: write the lines vapid-key = credentials/vapid.pem and ")
-      text.append("contact = mailto:YOUR-ADDRESS into ")
+      text.append("write the lines vapid-key = credentials/vapid.pem, ")
+      text.append("contact = mailto:YOUR-ADDRESS and web-page = https://HOST/web/ into ")
       text.append(printable: CString.span(arguments.configPath))
+      text.append(" (man tinypush-webpush)")
       throw arguments.fail(config.isUnread ? .noPermission : .config, text)
     }
     if access(path, F_OK) != 0, clinux_errno() == ENOENT { try makeKey(path, arguments) }

@@ -9,17 +9,17 @@ struct SetupAnswers: ~Copyable {
   /// A question, in the order in which they are asked.
   enum Question: Int {
     case app, gateway, feedback, ca, certificate, key
-    case signingKey, keyID, teamID, topic, environment, contact, page, token, name
+    case signingKey, keyID, teamID, topic, environment, contact, webPage, token, name
 
     static var names: WordList {
       """
-      app gateway feedback ca certificate key signing-key key-id team-id topic environment contact page token name
+      app gateway feedback ca certificate key signing-key key-id team-id topic environment contact web-page token name
       """
     }
     static var count: Int { 15 }
     /// The questions whose answers are settings, apart from the files.
     static var settings: [Question] {
-      [.gateway, .feedback, .keyID, .teamID, .topic, .environment, .contact]
+      [.gateway, .feedback, .keyID, .teamID, .topic, .environment, .contact, .webPage]
     }
     /// The questions for the path of a file, which is kept.
     static var files: [Question] { [.ca, .certificate, .key, .signingKey] }
@@ -63,7 +63,7 @@ struct SetupAnswers: ~Copyable {
         "production, or development if Xcode has installed the app on the phone."
       case .contact:
         "Your address for the push services of browsers, mailto:ADDRESS or https://PAGE."
-      case .page:
+      case .webPage:
         "The address of the page on which browsers register, https://...: man tinypush-webpush says how to serve it."
       case .token:
         app == .bark
@@ -97,11 +97,6 @@ struct SetupAnswers: ~Copyable {
     let directory = ConfigFile.directory(of: path)
     set(.environment, to: ("production" as StaticString).span)
     set(.name, to: Notification.defaultList.span)
-    var page = Text(capacity: 2048)
-    let file = Self.httpConfig(beside: directory.span)
-    ConfigFile.value(of: InvitationPage.setting, in: file.pointer, &page)
-    extendLifetime(file)
-    set(.page, to: page.bytes)
     var hasApp = false
     var isOwn = false
     try? ConfigFile.forEachLine(of: path) { line, _, text in
@@ -111,7 +106,7 @@ struct SetupAnswers: ~Copyable {
       }
       if text.extracting(name).equals("vapid-key") { hasBrowserKey = true }
       guard let number = Question.names.index(of: text.extracting(name)),
-        let question = Question(rawValue: number), question.rawValue < Question.page.rawValue
+        let question = Question(rawValue: number), question.rawValue < Question.token.rawValue
       else { return }
       if question == .app { hasApp = true }
       if question == .topic || question == .teamID { isOwn = true }
@@ -128,14 +123,6 @@ struct SetupAnswers: ~Copyable {
       let isOfBrowsers = hasBrowserKey && self[.signingKey].count == 0
       set(.app, to: ((isOwn ? "own" : isOfBrowsers ? "browser" : "bark") as StaticString).span)
     }
-  }
-
-  /// Returns the path of the settings of tinypush-http.
-  private static func httpConfig(beside directory: Span<UInt8>) -> CString {
-    var path = Text(capacity: 4200)
-    path.append(bytes: directory)
-    path.append("http.conf")
-    return path.cString()
   }
 
   /// Forgets the present key if it is that of another app.
@@ -180,7 +167,7 @@ struct SetupAnswers: ~Copyable {
     case .app: true
     case .name: app != .sandbox
     case .token: app != .sandbox && app != .browser
-    case .contact, .page: app == .browser
+    case .contact, .webPage: app == .browser
     case .gateway, .feedback, .ca, .certificate, .key: app == .gateway
     case .signingKey: app == .bark || app == .own
     case .keyID, .teamID, .topic: app == .own
@@ -320,10 +307,6 @@ struct SetupAnswers: ~Copyable {
       }
       let isRight = app != .gateway || token.count == Rules.tokenBytesOfBinary
       if !isRight { problem.append(RecipientsFile.Problem.tokenSizeOfBinary.text) }
-      return isRight
-    case .page:
-      let isRight = InvitationPage.isAddress(self[.page])
-      if !isRight { problem.append("page must be ", InvitationPage.expected, "") }
       return isRight
     case .name:
       let isRight = RecipientsFile.isName(self[.name])

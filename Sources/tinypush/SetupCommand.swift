@@ -20,7 +20,7 @@ enum SetupCommand {
                               bark and own signing-key; for own team-id, topic,
                               key-id and environment; for gateway gateway, feedback,
                               ca, certificate, key and environment; for browser
-                              contact and page, but no token
+                              contact and web-page, but no token
         --no-test             only write the settings
       \t\
 
@@ -262,8 +262,6 @@ enum SetupCommand {
     let path = CString.span(arguments.configPath)
     let status = run("exec /proc/$PPID/exe recipient invite ") {
       $0.append(shell: answers[.name])
-      $0.append(" --page ")
-      $0.append(shell: answers[.page])
       $0.append(" --config ")
       $0.append(shell: path)
     }

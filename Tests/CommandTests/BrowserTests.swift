@@ -106,7 +106,7 @@ import Testing
     let words = [
       "the body cannot be decrypted: it was changed, or encrypted for another p256dh or auth",
       "nothing is shown: its text is not a JSON object",
-      "nothing is shown: its text is not declarative web push",
+      "nothing is shown: its text has no object notification",
       "nothing is shown: its notification has no title",
     ]
     for (mistake, words) in zip(mistakes, words) {

@@ -8,8 +8,7 @@ import Testing
     "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
   private static let secret = "BTBZMqHH6r4Tts7J_aSIgg"
   private static let page = "https://box.example.net/web/"
-  private static let settings =
-    "page = \(page)\npage-files = \(Build.package)/board/web\n"
+  private static let settings = "page-files = \(Build.package)/board/web\n"
 
   private static func subscription(key: String = key) -> String {
     #"{"endpoint":"https://push.example/SECRET","expirationTime":null,"keys":{"p256dh":"\#(key)","auth":"\#(secret)"}}"#
@@ -18,14 +17,15 @@ import Testing
   private static let word = "https://push.example/SECRET#\(key).\(secret)"
 
   private func invite(
-    _ box: Box, _ arguments: String..., build: String = Build.host, prefix: [String] = []
+    _ box: Box, _ arguments: String..., build: String = Build.host, prefix: [String] = [],
+    settings: [String] = ["-o", "web-page=\(page)"]
   ) throws -> Child {
     try box.run(
       prefix + Build.command(build) + ["recipient", "invite"] + arguments + [
         "--config", box.path + "/tinypush.conf", "-o",
         "vapid-key=\(box.path)/credentials/vapid.pem",
         "-o", "contact=mailto:me@box.example.net",
-      ])
+      ] + settings)
   }
 
   /// Returns the part of an invitation's address with a name.
@@ -51,7 +51,6 @@ import Testing
     let box = try Box()
     defer { box.end() }
     try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
-    try box.write("page = \(Self.page)\n", to: "http.conf")
     mkdir(box.path + "/recipients", 0o755)
     let first = try invite(box, "a+b@c")
     #expect(first.status == 0)
@@ -68,10 +67,10 @@ import Testing
       .replacing("=", with: "")
     try #expect(part("k", of: first) == expected)
     let text = box.text("credentials/vapid.pem")
-    let second = try invite(box, "family", "--page", "https://other.example.net/", "--json")
+    let second = try invite(box, "family", "--json")
     let object = try #require(try objects(second.output).first)
     let address = try #require(object["address"] as? String)
-    #expect(address.hasPrefix("https://other.example.net/#k=\(expected)&n=family&c="))
+    #expect(address.hasPrefix("\(Self.page)#k=\(expected)&n=family&c="))
     let expires = try #require(object["expires"] as? Double)
     #expect(abs(expires - Date().timeIntervalSince1970 - 3600) < 600)
     #expect(second.errors == "" && box.text("credentials/vapid.pem") == text)
@@ -86,23 +85,22 @@ import Testing
       #expect(child.status == status)
       #expect(child.errors.contains(words), "\(child.errors)")
     }
-    try check(invite(box, "family"), 64, "give --page, or set page in \(box.path)/http.conf")
-    let page = "--page=" + Self.page
-    try check(invite(box, "family", page), 66, "create the directory, or set recipients")
+    let lines =
+      "write the lines vapid-key = credentials/vapid.pem, contact = mailto:YOUR-ADDRESS and"
+    try check(invite(box, "family", settings: []), 78, lines + " web-page = https://HOST/web/ into")
+    try check(invite(box, "family"), 66, "create the directory, or set recipients")
     mkdir(box.path + "/recipients", 0o755)
-    try check(invite(box, "family", "--page=http://box.example.net/"), 64, "begins with https://")
-    try check(invite(box, "../family", page), 64, "the name of a recipients file has only letters")
+    try check(
+      invite(box, "family", settings: ["-o", "web-page=http://box.example.net/"]), 64,
+      "begins with https://")
+    try check(invite(box, "../family"), 64, "the name of a recipients file has only letters")
     try check(invite(box), 64, "give the name of a recipients file")
-    try check(invite(box, "family", "more", page), 64, "unexpected argument more")
+    try check(invite(box, "family", "more"), 64, "unexpected argument more")
     try check(
-      box.tinypush("recipient", "list", page, "--config", box.path + "/tinypush.conf"), 64,
-      "--page is only for invite")
-    try check(
-      box.tinypush(
-        "recipient", "invite", "family", page, "--config", box.path + "/tinypush.conf"), 78,
-      "vapid-key is not set")
+      box.tinypush("recipient", "invite", "family", "--config", box.path + "/tinypush.conf"), 78,
+      lines)
     try box.write("no key", to: "credentials/vapid.pem")
-    try check(invite(box, "family", page), 78, "vapid-key: ")
+    try check(invite(box, "family"), 78, "vapid-key: ")
     #expect(try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients") == [])
   }
 
@@ -115,7 +113,7 @@ import Testing
       let stub = try box.write("#!/bin/sh\n" + program, to: "bin/qrencode")
       chmod(stub, 0o755)
       let child = try invite(
-        box, "family", "--page", Self.page,
+        box, "family",
         prefix: [
           "env", "PATH=\(box.path)/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "/usr/bin/python3",
           Build.tools + "/onterminal.py", "200x50",

@@ -205,6 +205,10 @@ import Testing
       "mailto:ADDRESS or https://PAGE of a real domain, since Apple refuses others"
     ),
     ("private-endpoints", ["maybe", ""], "no or yes"),
+    (
+      "web-page", ["", "http://box.example.net/", "https://box.example.net/web"],
+      "the address of the page, which begins with https:// and ends with a slash"
+    ),
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
     ("ping", ["60", "25h"], time), ("ping", ["999ms"], "at least 1s"),
     ("answer-timeout", ["30", "11m"], time), ("answer-timeout", ["99ms"], "at least 100ms"),

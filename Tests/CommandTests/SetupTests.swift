@@ -82,12 +82,12 @@ import Testing
     let before = "signing-key = AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n"
     let config = try box.write(
       before + "recipients = \(box.path)/recipients\n", to: "etc/tinypush.conf")
-    try box.write("page = https://box.example.net/web/\n", to: "etc/http.conf")
     try box.write(
       String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
       to: "etc/AuthKey_ABC123DEFG.p8")
     mkdir(box.path + "/recipients", 0o755)
-    let answers = "app = browser\ncontact = mailto:me@box.example.net\nname = family\n"
+    let page = "web-page = https://box.example.net/web/\n"
+    let answers = "app = browser\ncontact = mailto:me@box.example.net\nname = family\n" + page
     let done = try box.tinypush(
       "setup", "--config", config, "--answers", box.write(answers, to: "answers"))
     #expect(done.status == 0, "\(done.errors)")
@@ -98,26 +98,28 @@ import Testing
     let after =
       before + "recipients = \(box.path)/recipients\nvapid-key = credentials/vapid.pem\n"
       + "contact = mailto:me@box.example.net\n"
-    #expect(box.text("etc/tinypush.conf") == after)
+    #expect(box.text("etc/tinypush.conf") == after + page)
     let key = box.text("etc/credentials/vapid.pem")
     #expect(key.hasPrefix("-----BEGIN PRIVATE KEY-----"))
     // A key that is there stays: subscriptions need it.
     let again = try box.tinypush(
       "setup", "--config", config, "--answers",
-      box.write(answers + "page = https://other.example.net/\n", to: "answers"))
+      box.write(answers + "web-page = https://other.example.net/\n", to: "answers"))
     #expect(again.output.contains("https://other.example.net/#k="))
-    #expect(box.text("etc/tinypush.conf") == after)
+    #expect(box.text("etc/tinypush.conf") == after + "web-page = https://other.example.net/\n")
     #expect(box.text("etc/credentials/vapid.pem") == key)
     for (wrong, words) in [
       ("app = browser\ncontact = mailto:me@localhost\n", "contact must be mailto:ADDRESS"),
-      (answers + "page = http://box.example.net/\n", "page must be the address of the page"),
+      (
+        answers + "web-page = http://box.example.net/\n", "web-page must be the address of the page"
+      ),
       (answers + "token = 0a\n", "token is no answer for app = browser"),
       ("app = own\ncontact = mailto:me@box.example.net\n", "contact is no answer for app = own"),
     ] {
       let refused = try setUp(box, config, wrong)
       #expect(refused.status == 65 && refused.errors.contains(words), "\(refused.errors)")
     }
-    #expect(box.text("etc/tinypush.conf") == after)
+    #expect(box.text("etc/tinypush.conf") == after + "web-page = https://other.example.net/\n")
   }
 
   @Test func `an app of one's own has its team and its topic, and gives way to Bark`() throws {

@@ -115,14 +115,18 @@ import Testing
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
-    let settings = try alone(sandbox)
+    let settings = try alone(sandbox) + ["-o", "web-page=https://cellar.test/web/"]
     try box.drop(#"{"aps":{"alert":"Tank low","sound":"default"}}"#, as: "a")
     let phone = try sandbox.token(box, "token", "phone")
     try box.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"x"}}}"#, as: "b")
     let agent = try deliver(settings)
     #expect(agent.status == 65, "\(agent.errors)")
     try wait(for: "the card") { try shown(sandbox, on: "laptop") == ["Tank low"] }
-    #expect(try sandbox.events("delivered").at(0)["sound"] as? String == "default")
+    let card = try sandbox.events("delivered").at(0)
+    #expect(card["sound"] as? String == "default")
+    #expect(card["url"] as? String == "https://cellar.test/web/")
+    let accepted = try sandbox.events("accepted").at(0)
+    #expect((accepted["payload"] as? String)?.hasPrefix(#"{"web_push":8030,"#) == true)
     let failure = try box.failures("b").at(0)
     #expect(failure["code"] as? String == "no-service-for-devices")
     #expect(failure["token"] as? String == phone)

@@ -38,18 +38,28 @@ private func shown(_ message: String) -> (card: String?, tag: String, problem: S
       """)
   #expect(all.tag == "tank")
   let least = shown(
-    #"{"web_push":8030,"notification":{"title":"T","navigate":"/","silent":true},"app_badge":7}"#)
+    #"{"web_push":8030,"notification":{"title":"T","navigate":"https://x.test/","silent":true},"app_badge":7}"#
+  )
   #expect(
     least.card == """
       ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
       │ T                                                                    │
-      │ url /                                                                │
+      │ url https://x.test/                                                  │
       ╰─ badge 7 ────────────────────────────────────────────────────────────╯
 
       """)
   #expect(least.tag == "")
+  let undeclared = shown(#"{"notification":{"title":"T","silent":true}}"#)
+  #expect(
+    undeclared.card == """
+      ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+      │ T                                                                    │
+      ╰──────────────────────────────────────────────────────────────────────╯
+
+      """)
   let odd = shown(
-    #"{"web_push":8030,"notification":{"title":"T","navigate":"/","app_badge":"many"}}"#)
+    #"{"web_push":8030,"notification":{"title":"T","navigate":"https://x.test/","app_badge":"many"}}"#
+  )
   #expect(odd.card?.contains("the badge is not a whole number") == true)
 }
 
@@ -58,24 +68,29 @@ private func shown(_ message: String) -> (card: String?, tag: String, problem: S
   ("[]", "its text is not a JSON object"),
   (#"{"web_push":8030} x"#, "its text is not a JSON object"),
   (#"{"web_push":8030,"notification":{"title":"T""#, "its text is not a JSON object"),
-  ("{}", "web_push is not 8030"),
+  ("{}", "no object notification"),
   (#"{"web_push":"8030","notification":{}}"#, "web_push is not 8030"),
-  (#"{"aps":{"alert":"Tank low"}}"#, "web_push is not 8030"),
+  (#"{"aps":{"alert":"Tank low"}}"#, "no object notification"),
   (#"{"web_push":8030}"#, "no object notification"),
   (#"{"web_push":8030,"notification":"T"}"#, "no object notification"),
   (#"{"web_push":8030,"notification":{}}"#, "has no title"),
-  (#"{"web_push":8030,"notification":{"title":"","navigate":"/"}}"#, "has no title"),
+  (#"{"web_push":8030,"notification":{"title":"","navigate":"https://x.test/"}}"#, "has no title"),
   (#"{"web_push":8030,"notification":{"title":"T"}}"#, "has no navigate"),
+  (#"{"notification":{"body":"B"}}"#, "has no title"),
   (
-    #"{"web_push":8030,"notification":{"title":1,"navigate":"/"}}"#,
+    #"{"web_push":8030,"notification":{"title":"T","navigate":"./"}}"#,
+    "navigate of its notification is no absolute address"
+  ),
+  (
+    #"{"web_push":8030,"notification":{"title":1,"navigate":"https://x.test/"}}"#,
     "the title of its notification is not a string"
   ),
   (
-    #"{"web_push":8030,"notification":{"title":"T","navigate":"/","body":null}}"#,
+    #"{"web_push":8030,"notification":{"title":"T","navigate":"https://x.test/","body":null}}"#,
     "the body of its notification is not a string"
   ),
   (
-    #"{"web_push":8030,"notification":{"title":"T","navigate":"/","silent":"yes"}}"#,
+    #"{"web_push":8030,"notification":{"title":"T","navigate":"https://x.test/","silent":"yes"}}"#,
     "the silent of its notification is not true or false"
   ),
 ])

@@ -107,6 +107,10 @@ struct InvitationsTests {
     ("http://localhost:8077/web/", true), ("https://box.example/web", false),
     ("http://box.example/web/", false), ("https://", false), ("https://box.example/#/", false),
     ("https://box .example/", false), ("", false), ("https:///", false),
+    (#"https://box.example/\/"#, false),
+    ("https://u:p@box.example/", false), ("http://localhost.example/", false),
+    ("https://box.example/" + String(repeating: "x", count: 491) + "/", true),
+    ("https://box.example/" + String(repeating: "x", count: 492) + "/", false),
   ])
   func `a page has an address with which browsers allow alerts`(address: String, isRight: Bool) {
     defer { remove() }

@@ -8,6 +8,7 @@ package struct JSONUnit {
   package let scalar: UInt32
 
   /// Reads the character at an index.
+  @inline(never)
   package init(in text: Span<UInt8>, at index: Int) {
     let first = text[index]
     guard first == .backslash else {

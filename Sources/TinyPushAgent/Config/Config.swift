@@ -54,6 +54,8 @@ public struct Config: ~Copyable {
   public var vapidKey = CString("")
   /// Where the push services of browsers can reach the operator; empty if not set.
   public var contact = CString("")
+  /// The page on which browsers register; empty: it is not known.
+  public var webPage = CString("")
   /// Whether subscriptions may name hosts with private addresses.
   public var allowsPrivateEndpoints = false
   /// The host and port of the proxy; empty for none.

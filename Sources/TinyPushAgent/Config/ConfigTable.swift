@@ -108,6 +108,16 @@ extension Config {
           config.contact = CString(value)
         }),
       Setting(
+        "web-page", "https://HOST/PATH/", for: .command,
+        "the page on which browsers register, and which a click on an alert opens",
+        .value { config, value throws(Problem) in
+          guard InvitationPage.isAddress(value) else {
+            throw .value(
+              "the address of the page, which begins with https:// and ends with a slash")
+          }
+          config.webPage = CString(value)
+        }),
+      Setting(
         "private-endpoints", "no|yes", default: "no",
         "whether subscriptions may name hosts in this network",
         .choice { $0.allowsPrivateEndpoints = $1 == 1 }),

@@ -15,6 +15,8 @@ struct PushLink: ~Copyable, Link {
   private let links = UnsafeMutablePointer<HTTP2Link>.allocate(capacity: Lane.count)
   private var isMade: InlineArray<9, Bool> = .init(repeating: false)
   private let messageSeal: MessageSeal?
+  /// The page that a click on an alert opens in a browser.
+  private let page: CString
   /// The settings of links to browsers.
   private let browserSettings: Courier.Settings
   private var seed: UInt64
@@ -31,11 +33,15 @@ struct PushLink: ~Copyable, Link {
 
   /// Creates both links to devices; the unused one allocates no memory.
   ///
-  /// - Parameter messageSeal: encrypts messages to browsers; nil: none are sent.
+  /// - Parameters:
+  ///   - messageSeal: encrypts messages to browsers; nil: none are sent.
+  ///   - page: the page that a click on an alert opens in a browser; empty: it is not known.
   init(
     _ settings: Courier.Settings, _ binary: BinaryLink.Settings,
-    _ http2: consuming HTTP2Link.Service, _ messageSeal: MessageSeal?, seed: UInt64
+    _ http2: consuming HTTP2Link.Service, _ messageSeal: MessageSeal?, page: Span<UInt8>,
+    seed: UInt64
   ) {
+    self.page = CString(page)
     service = settings.rules.service
     self.messageSeal = messageSeal
     self.seed = seed
@@ -70,7 +76,8 @@ struct PushLink: ~Copyable, Link {
     seed = seed &* 6_364_136_223_846_793_005 &+ 1
     place.initialize(
       to: HTTP2Link(
-        browserSettings, HTTP2Link.Service(ofBrowsers: authority, messageSeal!), seed: seed))
+        browserSettings,
+        HTTP2Link.Service(ofBrowsers: authority, messageSeal!, page: page.span), seed: seed))
   }
 
   /// Returns a lane that was given to another host since the last call.

@@ -80,7 +80,8 @@ public struct Agent: ~Copyable {
   ) -> PushLink {
     PushLink(
       config.courier, config.binary, HTTP2Link.Service(config, at: address),
-      config.courier.hasWebPush ? MessageSeal.ofSystem() : nil, seed: seed)
+      config.courier.hasWebPush ? MessageSeal.ofSystem() : nil, page: config.webPage.span,
+      seed: seed)
   }
 
   // MARK: - The loop

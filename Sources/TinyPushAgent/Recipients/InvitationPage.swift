@@ -1,27 +1,26 @@
 import TinyPush
+import TinyPushWebPush
 
 /// The page on which a browser accepts an invitation.
 public enum InvitationPage {
-  /// The setting in http.conf that has its address.
-  public static let setting: StaticString = "page"
-  /// What a wrong address should be.
-  public static let expected: StaticString =
-    "the address of the page, which begins with https:// and ends with a slash"
-
   /// Returns whether a text can be its address: one to which a fragment can be added, and with which
   /// browsers allow alerts.
-  public static func isAddress(_ text: Span<UInt8>) -> Bool {
+  static func isAddress(_ text: Span<UInt8>) -> Bool {
     let secure: StaticString = "https://"
     let local: StaticString = "http://localhost"
     for index in text.indices {
       switch text[index] {
-      case ...UInt8.space, .delete..., .hash, .quote: return false
+      case ...UInt8.space, .delete..., .hash, .quote, .backslash: return false
       default: break
       }
     }
-    let host = secure.utf8CodeUnitCount
-    let isSecure = text.begins(with: secure.span) && text.count > host && text[host] != .slash
-    return (isSecure || text.begins(with: local.span)) && text[text.count - 1] == .slash
+    let end = local.utf8CodeUnitCount
+    let isLocal =
+      text.begins(with: local.span) && text.count > end
+      && (text[end] == .slash || text[end] == .colon)
+    return (isLocal || text.begins(with: secure.span)) && WebAddress.isGood(text)
+      && text[text.count - 1] == .slash
+      && text.count <= WebMessage.pageBytesMax
   }
 
   /// Appends the address of an invitation: the page, this machine's public key, the name of the

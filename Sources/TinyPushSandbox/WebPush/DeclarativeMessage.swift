@@ -1,6 +1,9 @@
 import TinyPush
+import TinyPushWebPush
 
 /// The text of a message in the form that a browser shows without a script: declarative web push.
+///
+/// A text without `web_push` is shown by the script of the page, and needs no `navigate`.
 ///
 /// ```
 /// {"web_push":8030,"notification":{"title":"Water","body":"40 cm","navigate":"https://…"}}
@@ -20,7 +23,8 @@ struct DeclarativeMessage: ~Copyable {
 
   /// Why a browser shows nothing.
   enum Problem: Error {
-    case notJSON, notDeclarative, noNotification, noTitle, noNavigate, notString(Int), notSilent
+    case notJSON, notDeclarative, noNotification, noTitle, noNavigate, relativeNavigate
+    case notString(Int), notSilent
 
     func describe(in text: inout Text) {
       switch self {
@@ -30,6 +34,10 @@ struct DeclarativeMessage: ~Copyable {
       case .noNotification: text.append("its text has no object notification")
       case .noTitle: text.append("its notification has no title")
       case .noNavigate: text.append("its notification has no navigate")
+      case .relativeNavigate:
+        text.append(
+          "the navigate of its notification is no absolute address of a page, and Safari drops the message"
+        )
       case .notString(let name):
         text.append("the ", bytes: DeclarativeMessage.names[name])
         text.append(" of its notification is not a string")
@@ -40,7 +48,8 @@ struct DeclarativeMessage: ~Copyable {
 
   /// What was found in a text.
   private struct Content {
-    var isDeclarative = false
+    /// Whether there is a member `web_push`, and it is 8030.
+    var isDeclarative: Bool?
     var hasNotification = false
     /// The strings without their quotes.
     var strings: InlineArray<9, Range<Int>?> = .init(repeating: nil)
@@ -51,11 +60,13 @@ struct DeclarativeMessage: ~Copyable {
 
   init(_ text: Span<UInt8>) throws(Problem) {
     let content = try Self.read(text)
-    guard content.isDeclarative else { throw .notDeclarative }
+    guard content.isDeclarative != false else { throw .notDeclarative }
     guard content.hasNotification else { throw .noNotification }
     guard let title = content.strings[Self.title], !title.isEmpty else { throw .noTitle }
-    guard let navigate = content.strings[Self.navigate], !navigate.isEmpty else {
-      throw .noNavigate
+    let navigate = content.strings[Self.navigate] ?? 0..<0
+    if content.isDeclarative == true {
+      guard !navigate.isEmpty else { throw .noNavigate }
+      guard WebAddress.isGood(text.extracting(navigate)) else { throw .relativeNavigate }
     }
     tag = content.strings[Self.tagNumber]
     payload = Text(capacity: text.count + 256)
@@ -73,14 +84,15 @@ struct DeclarativeMessage: ~Copyable {
       payload.append(",\"badge\":", bytes: text.extracting(badge))
     }
     if !content.isSilent { payload.append(",\"sound\":\"default\"") }
-    payload.append("},\"url\":\"", bytes: text.extracting(navigate))
+    payload.append("}")
+    if !navigate.isEmpty { payload.append(",\"url\":\"", bytes: text.extracting(navigate), "\"") }
     if let icon = content.strings[Self.icon] {
-      payload.append("\",\"icon\":\"", bytes: text.extracting(icon))
+      payload.append(",\"icon\":\"", bytes: text.extracting(icon), "\"")
     }
     if let image = content.strings[Self.image] {
-      payload.append("\",\"image\":\"", bytes: text.extracting(image))
+      payload.append(",\"image\":\"", bytes: text.extracting(image), "\"")
     }
-    payload.append("\"}")
+    payload.append("}")
   }
 
   private static func read(_ text: Span<UInt8>) throws(Problem) -> Content {

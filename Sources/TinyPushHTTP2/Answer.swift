@@ -110,7 +110,7 @@ struct Answer {
     let rejection = Rejection(reason, code: status)
     switch status {
     case 200...202: return .accepted
-    case 404, 410: return .rejected(Rejection(.unregistered, code: status))
+    case 404, 410: return .rejected(Rejection(.subscriptionEnded, code: status))
     case 413: return .rejected(Rejection(.payloadTooLarge, code: status))
     case 406, 429: return .tooManyRequests
     case 400, 401, 403: return .configuration(rejection)

@@ -68,6 +68,7 @@ extension HeaderText {
   private static let ttlMax: Int64 = 2_419_200
 
   /// Writes the headers of a request to the push service of a browser.
+  @inline(never)
   mutating func writeForBrowser(
     _ message: borrowing Message, in source: Span<UInt8>, path: Span<UInt8>,
     _ service: borrowing HTTP2Link.Service, _ token: borrowing Text, _ settings: Courier.Settings,

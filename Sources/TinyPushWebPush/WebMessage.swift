@@ -80,6 +80,7 @@ public struct WebMessage {
   private var webAddress = 0..<0
 
   /// Reads a payload.
+  @inline(never)
   public init(_ payload: Span<UInt8>) {
     do throws(JSONProblem) {
       try read(payload)
@@ -210,6 +211,7 @@ public struct WebMessage {
   ///   - page: the address of the page; empty: it is not known. It and the tag are the contents of JSON
   ///     strings.
   ///   - tag: what this message and those that replace it have in common; empty: none replaces it.
+  @inline(never)
   public func write(
     _ payload: Span<UInt8>, page: Span<UInt8>, tag: Span<UInt8>,
     to buffer: borrowing FixedBuffer<UInt8>, at start: Int = 0
@@ -237,6 +239,7 @@ public struct WebMessage {
   }
 
   /// Writes the title and the body, shortened where they do not fit.
+  @inline(never)
   private func put(
     _ texts: Texts, _ text: Span<UInt8>, _ writer: inout Writer,
     _ buffer: borrowing FixedBuffer<UInt8>

@@ -14,6 +14,7 @@ struct Writer: BitwiseCopyable {
   }
 
   /// Writes a member whose value is a string, and a comma, unless the string is empty.
+  @inline(never)
   mutating func putString(
     _ start: StaticString, _ content: Span<UInt8>, _ buffer: borrowing FixedBuffer<UInt8>
   ) {
@@ -24,6 +25,7 @@ struct Writer: BitwiseCopyable {
   }
 
   /// Writes the content of a string, shortened with an ellipsis if it is longer than `room`.
+  @inline(never)
   mutating func putText(
     _ content: Range<Int>, _ text: Span<UInt8>, within room: Int,
     _ buffer: borrowing FixedBuffer<UInt8>

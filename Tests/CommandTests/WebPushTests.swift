@@ -190,6 +190,7 @@ import Testing
     let agent = try deliver(settings)
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(try sandbox.events("delivered").isEmpty)
+    #expect(agent.errors.contains("the browser has ended the subscription; nothing is sent there"))
     let suppressed = try box.run(
       Build.command(Build.host) + ["token", "list", "--json"] + settings)
     #expect(try objects(suppressed.output).count == 1)

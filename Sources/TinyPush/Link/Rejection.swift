@@ -25,13 +25,13 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case badEnvironmentKeyIDInToken, unrelatedKeyIDInToken, idleTimeout
 
     // The reasons of browsers' services.
-    case badJWTToken, vapidPkHashMismatch
+    case badJWTToken, vapidPkHashMismatch, subscriptionEnded
 
     // Reasons of the agent itself.
     case noDeviceService, noWebPush, nothingToShow
 
     /// The number of reasons.
-    public static let count = 45
+    public static let count = 46
 
     /// The name in JSON and metrics.
     public var name: StaticString {
@@ -78,6 +78,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case .idleTimeout: "idle_timeout"
       case .badJWTToken: "bad_jwt_token"
       case .vapidPkHashMismatch: "vapid_pk_hash_mismatch"
+      case .subscriptionEnded: "subscription_ended"
       case .noDeviceService: "no_device_service"
       case .noWebPush: "no_web_push"
       case .nothingToShow: "nothing_to_show"
@@ -102,7 +103,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
   /// In the binary protocol it is the status of the error response; in HTTP/2, the status of the
   /// answer.
   public var code: UInt16
-  /// The UNIX second since which the app is gone from the device; 0: not given.
+  /// The UNIX second since which the recipient is gone; 0: not given.
   public var since: UInt32
 
   /// Creates a rejection.
@@ -115,8 +116,13 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
   /// Whether the service says that the device token is invalid.
   public var suppressesToken: Bool { reason == .invalidToken || reason == .badDeviceToken }
 
-  /// Whether the app is gone from the device.
-  public var isGone: Bool { reason == .unregistered || reason == .expiredToken }
+  /// Whether the app is gone from the device, or the browser has ended the subscription.
+  public var isGone: Bool {
+    switch reason {
+    case .unregistered, .expiredToken, .subscriptionEnded: true
+    default: false
+    }
+  }
 
   /// The reason in the words of the service's documentation.
   public var text: StaticString {
@@ -170,6 +176,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .idleTimeout: "idle timeout"
     case .badJWTToken: "bad JWT token"
     case .vapidPkHashMismatch: "VAPID key hash mismatch"
+    case .subscriptionEnded: "subscription ended"
     case .noDeviceService: "no service for devices"
     case .noWebPush: "no web push"
     case .nothingToShow: "nothing to show"
@@ -190,6 +197,8 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       "the token belongs to another app: give the topic of that app, or a token of this one"
     case .unregistered, .expiredToken:
       "the app is no longer on this device: stop sending to this token"
+    case .subscriptionEnded:
+      "the browser has ended the subscription: invite the person again (tinypush recipient invite)"
     case .badTopic, .topicDisallowed:
       "the topic is the app's bundle ID; the certificate or the signing key must be of the same team"
     case .badCertificate: "renew the push certificate"

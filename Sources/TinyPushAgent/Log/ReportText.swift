@@ -107,9 +107,9 @@ extension Report {
       text.append(" as invalid: nothing more is sent to it; failed/ says what to do")
       return .warning
     case .tokenGone(let digits):
-      text.append("the app is gone from the device of token ")
+      text.append("the device or browser with token ")
       Self.append(digits, to: &text)
-      text.append(": nothing more is sent to it until it is registered")
+      text.append(" is gone: nothing more is sent to it until it is registered")
       return .notice
     case .tokenSpared(let digits):
       text.append("the gateway rejects token ")

@@ -24,7 +24,7 @@ import Testing
       prefix + Build.command(build) + ["recipient", "invite"] + arguments + [
         "--config", box.path + "/tinypush.conf", "-o",
         "vapid-key=\(box.path)/credentials/vapid.pem",
-        "-o", "contact=mailto:me@box.example.net",
+        "-o", "contact=mailto:box@tinypush-tests.org",
       ] + settings)
   }
 

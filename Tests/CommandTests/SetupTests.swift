@@ -87,7 +87,7 @@ import Testing
       to: "etc/AuthKey_ABC123DEFG.p8")
     mkdir(box.path + "/recipients", 0o755)
     let page = "web-page = https://box.example.net/web/\n"
-    let answers = "app = browser\ncontact = mailto:me@box.example.net\nname = family\n" + page
+    let answers = "app = browser\ncontact = mailto:box@tinypush-tests.org\nname = family\n" + page
     let done = try box.tinypush(
       "setup", "--config", config, "--answers", box.write(answers, to: "answers"))
     #expect(done.status == 0, "\(done.errors)")
@@ -97,7 +97,7 @@ import Testing
       done.output.hasSuffix("Now open the address in the browser that shall show the alerts.\n"))
     let after =
       before + "recipients = \(box.path)/recipients\nvapid-key = credentials/vapid.pem\n"
-      + "contact = mailto:me@box.example.net\n"
+      + "contact = mailto:box@tinypush-tests.org\n"
     #expect(box.text("etc/tinypush.conf") == after + page)
     let key = box.text("etc/credentials/vapid.pem")
     #expect(key.hasPrefix("-----BEGIN PRIVATE KEY-----"))
@@ -114,7 +114,7 @@ import Testing
         answers + "web-page = http://box.example.net/\n", "web-page must be the address of the page"
       ),
       (answers + "token = 0a\n", "token is no answer for app = browser"),
-      ("app = own\ncontact = mailto:me@box.example.net\n", "contact is no answer for app = own"),
+      ("app = own\ncontact = mailto:box@tinypush-tests.org\n", "contact is no answer for app = own"),
     ] {
       let refused = try setUp(box, config, wrong)
       #expect(refused.status == 65 && refused.errors.contains(words), "\(refused.errors)")

@@ -6,15 +6,16 @@ import Testing
 @testable import TinyPushAgent
 
 @Test(arguments: [
-  ("mailto:me@box.example.org", true), ("https://box.example.org", true),
-  ("https://box.example.org:8443/contact", true), ("mailto:a.b+c@example-box.de", true),
-  ("me@box.example.org", false), ("mailto:me", false), ("mailto:@box.example.org", false),
+  ("mailto:me@box.tinypush.org", true), ("https://tinypush.org", true),
+  ("https://box.tinypush.org:8443/contact", true), ("mailto:a.b+c@example-box.de", true),
+  ("me@tinypush.org", false), ("mailto:me", false), ("mailto:@tinypush.org", false),
+  ("mailto:me@box.example.org", false),
   ("mailto:mailto:me@localhost", false), ("mailto:me@localhost", false),
   ("mailto:me@box.local", false), ("mailto:me@box.invalid", false), ("mailto:me@box.lan", false),
   ("mailto:me@example.com", false), ("https://example.org", false),
-  ("http://box.example.org", false),
+  ("http://tinypush.org", false),
   ("https://", false), ("mailto:me@box..", false), ("https://localhost/x.y", false),
-  (#"mailto:"me"@box.example.org"#, false), ("mailto:me@box.example.org\\", false), ("", false),
+  (#"mailto:"me"@tinypush.org"#, false), ("mailto:me@tinypush.org\\", false), ("", false),
 ])
 func `a contact is an address that push services take`(contact: String, isTaken: Bool) {
   #expect(Config.isContact(contact.bytes.span) == isTaken)

@@ -95,20 +95,21 @@ extension Config {
     byte > .space && byte < .delete && byte != .quote && byte != .backslash
   }
 
-  /// Whether a host name may be in the public DNS.
+  /// Whether a host name may be in the public DNS, and is none for examples.
   private static func isPublicName(_ name: Span<UInt8>) -> Bool {
-    var dot = name.count
-    var labels = 1
+    var dot = -1
+    // Where the label before the last one begins.
+    var start = -1
     for index in name.indices where name[index] == .dot {
+      start = dot + 1
       dot = index
-      labels += 1
     }
-    guard labels > 1, name[0] != .dot, dot + 1 < name.count else { return false }
+    guard dot > 0, name[0] != .dot, dot + 1 < name.count else { return false }
     let last = name.extracting(dot + 1..<name.count)
     guard !last.equals("local"), !last.equals("localhost"), !last.equals("invalid"),
       !last.equals("test"), !last.equals("example"), !last.equals("lan"), !last.equals("internal")
     else { return false }
-    return !(name.begins(with: ("example." as StaticString).span) && labels == 2)
+    return !name.extracting(start..<dot).equals("example")
   }
 
   /// Returns the key ID in the name of a signing key, `AuthKey_XXXXXXXXXX.p8`; nil: it has none.

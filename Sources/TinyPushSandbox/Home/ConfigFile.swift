@@ -90,6 +90,9 @@ struct ConfigFile {
       write("\nsigning-key = ", SigningKey.name, in: &text)
       text.append("\nkey-id = ", SigningKey.keyID)
       text.append("\nteam-id = ", SigningKey.teamID)
+      // Browsers may know the machine by the same key. The sandbox is in a private network.
+      write("\nvapid-key = ", SigningKey.name, in: &text)
+      text.append("\ncontact = mailto:box@tinypush-tests.org\nprivate-endpoints = yes")
     }
     write("\nspool = ", "/spool", in: &text)
     write("\nstate = ", "/state", in: &text)

@@ -176,7 +176,7 @@ public struct RuleReading: ~Copyable {
     switch problem {
     case .filter where source == .paths:
       message.append(
-        " is not a path: a path begins with a slash and a name, has no slash at its end and no escape such as %20; + and # stand for whole parts, and # comes last"
+        " is not a path: a path begins with a slash and a name, has no slash at its end, no escape such as %20 and no query such as ?token=; + and # stand for whole parts, and # comes last"
       )
     case .filter:
       message.append(" is not a topic filter: + and # stand for whole levels, and # comes last")

@@ -65,9 +65,10 @@ public struct MessageRules: ~Copyable {
     guard TopicFilter.isValid(filter) else { throw .filter }
     if source == .paths {
       // The path without anything is that of notifications. A rule gets the path of a request
-      // without its escapes and without a slash at its end.
+      // without its escapes, its query and a slash at its end.
       guard filter[0] == .slash, filter[filter.count - 1] != .slash else { throw .filter }
-      for index in filter.indices where filter[index] == .percent { throw .filter }
+      for index in filter.indices
+      where filter[index] == .percent || filter[index] == UInt8(ascii: "?") { throw .filter }
     }
     guard count < Self.rulesMax else { throw .tooMany }
     let text = try store(filter)

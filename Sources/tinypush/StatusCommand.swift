@@ -52,7 +52,7 @@ enum StatusCommand {
       )
     }
     if form == .watch { return try watch(config, arguments) }
-    var text = Text(capacity: 16384)
+    var text = Text(capacity: 49_152)
     let reading: StatusReading
     do throws(StatusReading.Problem) {
       reading = try StatusReading(config.status.pointer)
@@ -119,11 +119,12 @@ enum StatusCommand {
   }
 
   @inline(never)
-  static func state(_ page: borrowing StatusPage) -> StaticString {
-    switch page.connectivity {
+  static func state(_ connectivity: StatusPage.Connectivity?) -> StaticString {
+    switch connectivity {
     case .up: "connected"
     case .connecting: "connecting"
     case .down: "not connected"
+    case .idle: "idle"
     case nil: "not running"
     }
   }

@@ -3,6 +3,12 @@ extension Courier {
   /// The number of notifications that were read and are not settled.
   public var inFlight: Int { outbox.count }
 
+  /// The number of notifications of a lane that were read and are not settled.
+  public func inFlight(in lane: Lane) -> Int { outbox.count(of: lane) }
+
+  /// What became of the notifications of a lane since it was given to its service.
+  public func counts(of lane: Lane) -> LaneCounts { laneCounts[lane.index] }
+
   /// The number of known files in `new/` and `taken/` that are not finished.
   ///
   /// There may be more unless ``areFilesKnown``.

@@ -43,6 +43,7 @@ extension Agent {
     let selected = lane
     while let reassigned = link.takeReassigned() {
       link.select(reassigned)
+      output.page.assign(reassigned, to: link.authority)
       guard channels.has(reassigned) else { continue }
       connection.hangUp(epoll: events.epoll, closeNotify: true)
       aside.hangUp(epoll: events.epoll, closeNotify: true)
@@ -94,22 +95,32 @@ extension Agent {
     return false
   }
 
-  /// Whether the status page shows the selected lane: that of devices, if devices are served.
-  var isShown: Bool { lane == .devices || !config.courier.hasDevices }
+  /// Whether the service manager is told about the selected lane: that of devices, if devices are
+  /// served.
+  var isTold: Bool { lane == .devices || !config.courier.hasDevices }
 
-  /// Publishes the state of a connection.
-  func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
-    if isShown { output.publish(connectivity, words) }
+  /// Publishes the state of the connection of the selected lane.
+  ///
+  /// - Parameter start: where the words begin that do not repeat the name of the service.
+  func publish(
+    _ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>, from start: Int = 0
+  ) {
+    let start = lane == .devices ? 0 : start
+    output.page.change(lane, connectivity, words: words.extracting(start..<words.count))
+    if isTold { output.tell(connectivity, words) }
   }
 
   /// Publishes that no connection is needed now, if only browsers are served.
   func publishRest() {
-    output.publish(.up, ("ready to connect to the push services of browsers" as StaticString).span)
+    let words = ("ready to connect to the push services of browsers" as StaticString).span
+    output.page.change(.devices, .up, words: words)
+    output.tell(.up, words)
   }
 
-  /// Publishes that the courier ended a connection.
+  /// Publishes that the courier ended a connection, with the last report about it.
   func publishDown() {
-    if lane != .devices, isShown, !courier.wantsConnection(in: lane) { return publishRest() }
-    if isShown { output.publishDown(service) }
+    let why = channels[lane].whyDown.unsafeBytes
+    if why.count > 0 { publish(.down, why) } else { publish(.down, service, from: service.count) }
+    if lane != .devices, isTold, !courier.wantsConnection(in: lane) { publishRest() }
   }
 }

@@ -117,15 +117,4 @@ enum StatusCommand {
     case .notAPage: text.append(": not a status page of this version: restart the agent")
     }
   }
-
-  @inline(never)
-  static func state(_ connectivity: StatusPage.Connectivity?) -> StaticString {
-    switch connectivity {
-    case .up: "connected"
-    case .connecting: "connecting"
-    case .down: "not connected"
-    case .idle: "idle"
-    case nil: "not running"
-    }
-  }
 }

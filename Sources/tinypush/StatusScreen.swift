@@ -55,7 +55,7 @@ struct StatusScreen: ~Copyable {
   ) {
     let wall = Clock.wallSeconds()
     print(
-      StatusCommand.state(page.connectivity),
+      StatusPage.words(page.connectivity),
       page.connectivity == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {
       line.append(page.connectivity == .connecting ? ", not connected for " : " for ")
@@ -127,7 +127,7 @@ struct StatusScreen: ~Copyable {
     line.append(": ")
     let state = service.connectivity
     if isAlive {
-      print(StatusCommand.state(state), state == .up ? .green : state == .idle ? .dim : .yellow)
+      print(StatusPage.words(state), state == .up ? .green : state == .idle ? .dim : .yellow)
       if state != .idle {
         line.append(" for ")
         line.append(roundedSeconds: Clock.wallSeconds() &- service.changedAt)

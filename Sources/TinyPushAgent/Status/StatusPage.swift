@@ -157,6 +157,18 @@ public struct StatusPage {
     return nil
   }
 
+  /// Returns the words for a state; nil: no agent runs.
+  @inline(never)
+  public static func words(_ connectivity: Connectivity?) -> StaticString {
+    switch connectivity {
+    case .up: "connected"
+    case .connecting: "connecting"
+    case .down: "not connected"
+    case .idle: "idle"
+    case nil: "not running"
+    }
+  }
+
   /// Whether an agent still writes the page.
   public var isAlive: Bool { aliveness != 0 }
 

@@ -130,6 +130,7 @@ struct MappedStatusPage: ~Copyable {
   @inline(never)
   func clockWasSet() {
     let (wall, now) = (Clock.wallSeconds(), Clock.now())
+    @inline(never)
     func date(_ instant: UInt64) -> Int64 {
       wall - Int64(Instant(milliseconds: instant).until(now).milliseconds / 1000)
     }

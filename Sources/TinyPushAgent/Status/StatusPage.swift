@@ -120,28 +120,39 @@ public struct StatusPage {
   /// The service whose state is that of the agent: that of devices.
   ///
   /// If only browsers are served, one to which there should be a connection.
-  public var main: Service {
+  public var main: Service { services[mainNumber] }
+
+  private var mainNumber: Int {
     if isAlive, services[0].host.isEmpty {
-      for number in 1..<Lane.count where !services[number].host.isEmpty {
-        let service = services[number]
-        if service.connectivity == .down || service.connectivity == .connecting { return service }
-      }
+      for number in 1..<Lane.count where isMissed(number) { return number }
     }
-    return services[0]
+    return 0
+  }
+
+  @inline(never)
+  private func isMissed(_ number: Int) -> Bool {
+    let value = services[number].connectivityValue
+    return !services[number].host.isEmpty && value < Connectivity.up.rawValue
   }
 
   /// The state of the connection; nil if no agent writes the page any more.
   public var connectivity: Connectivity? { isAlive ? main.connectivity : nil }
 
-  /// Calls `body` with each service that is in use.
+  /// Calls `body` with each service that is in use, first that of devices.
   public func forEachService(_ body: (borrowing Service) -> Void) {
-    for number in 0..<Lane.count where !services[number].host.isEmpty { body(services[number]) }
+    for number in 0..<Lane.count { visit(number, body) }
+  }
+
+  @inline(never)
+  private func visit(_ number: Int, _ body: (borrowing Service) -> Void) {
+    if !services[number].host.isEmpty { body(services[number]) }
   }
 
   /// Whether services of browsers are in use.
   public var hasBrowsers: Bool {
-    for number in 1..<Lane.count where !services[number].host.isEmpty { return true }
-    return false
+    var count = 0
+    forEachService { _ in count += 1 }
+    return count > (services[0].host.isEmpty ? 0 : 1)
   }
 
   /// The protocol in use.
@@ -151,10 +162,9 @@ public struct StatusPage {
 
   /// Why a service refuses the configuration, so that nothing is delivered; nil if none does.
   public var refusedConfiguration: Rejection.Reason? {
-    for number in 0..<Lane.count {
-      if let reason = services[number].refusedConfiguration { return reason }
-    }
-    return nil
+    var reason: Rejection.Reason?
+    forEachService { reason = reason ?? $0.refusedConfiguration }
+    return reason
   }
 
   /// Returns the words for a state; nil: no agent runs.

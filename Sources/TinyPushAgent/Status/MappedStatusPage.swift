@@ -136,9 +136,11 @@ struct MappedStatusPage: ~Copyable {
     }
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.startedAt = date(page.pointee.startedInstant)
-    for number in 0..<Lane.count {
-      let service = service(Lane(number))
+    var service = service(.devices)
+    let end = service + Lane.count
+    while service < end {
       service.pointee.changedAt = date(service.pointee.changedInstant)
+      service += 1
     }
     clinux_end_change(&page.pointee.sequence)
   }
@@ -163,6 +165,7 @@ struct MappedStatusPage: ~Copyable {
       courier.forEachFileUnderWay { page.pointee.filesUnderWay.add(arrivalNs: $0, $1) }
     }
     page.pointee.protocolValue = UInt32(link.service.rawValue)
+    page.pointee.refusedConfigurationValue = 0
     for number in 0..<link.lanes { update(Lane(number), courier, link) }
     clinux_end_change(&page.pointee.sequence)
   }
@@ -172,8 +175,11 @@ struct MappedStatusPage: ~Copyable {
     service.pointee.counts = courier.counts(of: lane)
     service.pointee.inFlight = UInt64(courier.inFlight(in: lane))
     service.pointee.waitInstant = link.waitsUntil(lane)?.milliseconds ?? 0
-    service.pointee.refusedConfigurationValue =
-      link.refusedConfiguration(in: lane).map { UInt32($0.reason.rawValue) + 1 } ?? 0
+    let refused = link.refusedConfiguration(in: lane).map { UInt32($0.reason.rawValue) + 1 } ?? 0
+    service.pointee.refusedConfigurationValue = refused
+    if page.pointee.refusedConfigurationValue == 0 {
+      page.pointee.refusedConfigurationValue = refused
+    }
     if lane != .devices, service.pointee.inFlight == 0, service.pointee.connectivity != .up {
       service.pointee.connectivityValue = StatusPage.Connectivity.idle.rawValue
     }
@@ -267,14 +273,19 @@ struct MappedStatusPage: ~Copyable {
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    link.forEachCounted(areWritten: areWritten) { message in
-      let came = courier.arrivalNs(of: message)
-      let latency: Duration? =
-        came >= since && came - Self.tick <= wall
-        ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
-      page.pointee.traffic.add(1, latency: latency, at: instant)
+    link.forEachCounted(areWritten: areWritten) {
+      count(courier.arrivalNs(of: $0), since: since, wall: wall, at: instant)
     }
     clinux_end_change(&page.pointee.sequence)
+  }
+
+  /// Counts a notification whose file came at a time in UNIX nanoseconds.
+  @inline(never)
+  private func count(_ came: Int64, since: Int64, wall: Int64, at instant: Instant) {
+    let latency: Duration? =
+      came >= since && came - Self.tick <= wall
+      ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
+    page.pointee.traffic.add(1, latency: latency, at: instant)
   }
 
   /// Publishes a logged error or warning.

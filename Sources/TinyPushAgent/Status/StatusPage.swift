@@ -53,8 +53,7 @@ public struct StatusPage {
 
     /// Why the service refuses the configuration, so that nothing is delivered; nil if it does not.
     public var refusedConfiguration: Rejection.Reason? {
-      refusedConfigurationValue == 0
-        ? nil : Rejection.Reason(rawValue: UInt8(clamping: refusedConfigurationValue - 1))
+      StatusPage.reason(refusedConfigurationValue)
     }
 
     /// The state of the connection.
@@ -81,6 +80,8 @@ public struct StatusPage {
   public var held: UInt32 = 0
   /// The protocol in use.
   var protocolValue: UInt32 = 0
+  /// The ``Service/refusedConfigurationValue`` of the first service that refuses it.
+  var refusedConfigurationValue: UInt32 = 0
   /// When the agent started, in UNIX seconds.
   public var startedAt: Int64 = 0
   /// When the agent started, in milliseconds since this machine started.
@@ -148,12 +149,8 @@ public struct StatusPage {
     if !services[number].host.isEmpty { body(services[number]) }
   }
 
-  /// Whether services of browsers are in use.
-  public var hasBrowsers: Bool {
-    var count = 0
-    forEachService { _ in count += 1 }
-    return count > (services[0].host.isEmpty ? 0 : 1)
-  }
+  /// Whether services of browsers are in use: the first one gets the lane behind that of devices.
+  public var hasBrowsers: Bool { !services[1].host.isEmpty }
 
   /// The protocol in use.
   public var service: PushProtocol {
@@ -162,9 +159,12 @@ public struct StatusPage {
 
   /// Why a service refuses the configuration, so that nothing is delivered; nil if none does.
   public var refusedConfiguration: Rejection.Reason? {
-    var reason: Rejection.Reason?
-    forEachService { reason = reason ?? $0.refusedConfiguration }
-    return reason
+    Self.reason(refusedConfigurationValue)
+  }
+
+  @inline(never)
+  private static func reason(_ value: UInt32) -> Rejection.Reason? {
+    value == 0 ? nil : Rejection.Reason(rawValue: UInt8(clamping: value - 1))
   }
 
   /// Returns the words for a state; nil: no agent runs.

@@ -79,6 +79,7 @@ enum StatusJSON {
       service.appendHost(to: &word)
       text.beginObject()
       text.member("service", string: word)
+      text.member("recipients", word: service.recipients)
       text.member("state", word: StatusPage.words(isAlive ? service.connectivity : nil))
       text.member("changed_at", number: UInt64(clamping: service.changedAt))
       word.clear()

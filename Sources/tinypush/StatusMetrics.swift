@@ -75,7 +75,7 @@ enum StatusMetrics {
       text.append("tinypush_", bytes: metric.bytes)
       text.append("{service=")
       text.append(json: host)
-      text.append("} ")
+      text.append(",recipients=\"", service.recipients, "\"} ")
       let values: InlineArray<5, UInt64> = [
         service.connectivity == .up ? 1 : 0, service.inFlight, service.counts.accepted,
         service.counts.refused, service.counts.gone,

@@ -101,11 +101,17 @@ extension Agent {
 
   /// Publishes the state of the connection of the selected lane.
   ///
-  /// - Parameter start: where the words begin that do not repeat the name of the service.
+  /// - Parameter start: where the words for a service of browsers begin. If its name follows, with a
+  ///   port or not, it is left out, since the status page has it.
+  @inline(never)
   func publish(
     _ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>, from start: Int = 0
   ) {
-    let start = lane == .devices ? 0 : start
+    var start = lane == .devices ? 0 : start
+    if lane != .devices, words.extracting(start..<words.count).begins(with: service) {
+      start += service.count
+      while start < words.count, UInt8.space...UInt8.colon ~= words[start] { start += 1 }
+    }
     output.page.change(lane, connectivity, words: words.extracting(start..<words.count))
     if isTold { output.tell(connectivity, words) }
   }
@@ -120,7 +126,7 @@ extension Agent {
   /// Publishes that the courier ended a connection, with the last report about it.
   func publishDown() {
     let why = channels[lane].whyDown.unsafeBytes
-    if why.count > 0 { publish(.down, why) } else { publish(.down, service, from: service.count) }
+    publish(.down, why.count > 0 ? why : service)
     if lane != .devices, isTold, !courier.wantsConnection(in: lane) { publishRest() }
   }
 }

@@ -6,7 +6,7 @@ import TinyPush
 extension Agent {
   mutating func dial() {
     prepareChannel()
-    publish(.connecting, service, from: service.count)
+    publish(.connecting, service)
     if case .failed = connection.dial(epoll: events.epoll, at: Clock.now()) { dialFailed() }
   }
 

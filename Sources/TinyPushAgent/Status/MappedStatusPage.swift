@@ -202,6 +202,7 @@ struct MappedStatusPage: ~Copyable {
     clinux_begin_change(&page.pointee.sequence)
     service(lane).pointee = StatusPage.Service()
     service(lane).pointee.host.set(host)
+    service(lane).pointee.isOfBrowsersValue = 1
     clinux_end_change(&page.pointee.sequence)
     change(lane, .idle, words: Span())
   }

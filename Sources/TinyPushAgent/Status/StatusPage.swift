@@ -35,6 +35,8 @@ public struct StatusPage {
     /// Why the service refuses the configuration: the raw value of the reason plus 1; 0 if it does
     /// not.
     var refusedConfigurationValue: UInt32 = 0
+    /// 1 if it is one of browsers, 0 if it is that of devices.
+    var isOfBrowsersValue: UInt32 = 0
     /// When the connection was last made or lost, in UNIX seconds.
     public internal(set) var changedAt: Int64 = 0
     /// ``changedAt`` in milliseconds since this machine started.
@@ -55,6 +57,9 @@ public struct StatusPage {
     public var refusedConfiguration: Rejection.Reason? {
       StatusPage.reason(refusedConfigurationValue)
     }
+
+    /// Whom it serves: they may have the same host in a trial.
+    public var recipients: StaticString { isOfBrowsersValue == 0 ? "devices" : "browsers" }
 
     /// The state of the connection.
     public var connectivity: Connectivity { Connectivity(rawValue: connectivityValue) ?? .down }

@@ -29,12 +29,16 @@ extension Settlement {
     case .rejected(let rejection):
       text.append("not delivered: ")
       if let line = FailedLine(failure) { return line.appendReason(of: failure, to: &text) }
-      text.append("the app is no longer on the device")
+      text.append(
+        isOfBrowser ? "the subscription has ended" : "the app is no longer on the device")
       if rejection.since > 0 {
         text.append(", since ")
         text.append(utc: rejection.since)
       }
-      text.append("; nothing is sent to the token until it is registered")
+      text.append(
+        isOfBrowser
+          ? "; the browser needs a new invitation"
+          : "; nothing is sent to the token until it is registered")
     case .refused, .limited:
       text.append("not sent: ")
       FailedLine(failure)?.appendReason(of: failure, to: &text)

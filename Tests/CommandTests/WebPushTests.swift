@@ -246,7 +246,7 @@ import Testing
     #expect(told.map { $0["recipients"] as? String } == ["devices", "browsers", "browsers"])
     #expect(told.map { $0["in_flight"] as? Int } == [0, 0, 3])
     #expect(told.prefix(2).allSatisfy { $0["state"] as? String == "connected" })
-    #expect(told.at(2)["detail"] as? String == "Connection refused: nothing listens there")
+    #expect(try told.at(2)["detail"] as? String == "Connection refused: nothing listens there")
     let shown = try status()
     // The state of an agent for devices is that of their service.
     #expect(shown.status == 0)
@@ -372,6 +372,39 @@ import Testing
     try box.drop(#"{"token":"\#(token(1))","payload":{"aps":{"alert":"Phone"}}}"#, as: "z")
     try wait(for: "the command") { box.text("reason").contains(gateway) }
     #expect(box.text("reason").contains("Connection refused"), "\(box.text("reason"))")
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `on-trouble tells of a service that is down while the others deliver`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let other = try Sandbox(in: box, hasDevices: true, name: "other")
+    try subscribe(sandbox, "laptop", to: "good")
+    try subscribe(other, "tablet", to: "bad")
+    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    #expect(try other.child.terminate() == 0)
+    let agent = try agent(
+      both(sandbox), "ca=\(box.path)/both.pem", "trouble-after=2s",
+      #"on-trouble=echo "$TINYPUSH_TROUBLE $TINYPUSH_KIND $TINYPUSH_REASON" >>\#(box.path)/told"#)
+    try drop(1...1, to: "bad")
+    var sent = 0
+    try wait(for: "the command") {
+      sent += 1
+      try drop(sent...sent, to: "good")
+      return box.text("told").contains("\n")
+    }
+    #expect(
+      box.text("told") == """
+        began offline alerts for localhost:\(other.gateway) wait, and none could be delivered for \
+        2 s: localhost:\(other.gateway): Connection refused: nothing listens there
+
+        """)
+    let again = try Sandbox(
+      in: box, ["--port", "\(other.gateway)"], hasDevices: true, name: "other")
+    try wait(for: "the rest") { try again.events("delivered").count == 1 }
+    try wait(for: "the end") {
+      box.text("told").hasSuffix("\nover offline alerts are delivered again\n")
+    }
     #expect(try agent.terminate() == 0)
   }
 

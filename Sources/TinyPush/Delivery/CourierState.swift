@@ -6,6 +6,19 @@ extension Courier {
   /// The number of notifications of a lane that were read and are not settled.
   public func inFlight(in lane: Lane) -> Int { outbox.count(of: lane) }
 
+  /// The lane of browsers that has settled nothing for longest while notifications wait in it, and
+  /// since when; nil: there is none.
+  @inline(never)
+  public func mostMissed() -> (lane: Lane, since: Instant)? {
+    var most: (lane: Lane, since: Instant)?
+    for number in 1..<Lane.count where outbox.count(of: Lane(number)) > 0 {
+      if most.map({ progressAt[number] < $0.since }) ?? true {
+        most = (Lane(number), progressAt[number])
+      }
+    }
+    return most
+  }
+
   /// What became of the notifications of a lane since it was given to its service.
   public func counts(of lane: Lane) -> LaneCounts { laneCounts[lane.index] }
 

@@ -67,14 +67,20 @@ extension Agent {
   /// Empty: no attempt has failed.
   var connectionProblem: Span<UInt8> {
     @_lifetime(immortal) get {
-      for number in 0..<link.lanes where channels.has(Lane(number)) {
-        let lane = Lane(number)
-        if channels[lane].connection.phase != .up, channels[lane].connection.problem.count > 0 {
-          return channels[lane].connection.problem.unsafeBytes
-        }
+      for number in 0..<link.lanes {
+        let problem = problem(of: Lane(number))
+        if problem.count > 0 { return problem }
       }
       return Span()
     }
+  }
+
+  /// Why a service has no connection; empty: it has one, or no attempt has failed.
+  @inline(never)
+  @_lifetime(immortal)
+  func problem(of lane: Lane) -> Span<UInt8> {
+    guard channels.has(lane), channels[lane].connection.phase != .up else { return Span() }
+    return channels[lane].connection.problem.unsafeBytes
   }
 
   /// Whether bytes of any connection are unread.

@@ -171,6 +171,9 @@ extension Agent {
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
     if let wall = now.wallSeconds {
       if vapidToken.make(for: link.authority, config, at: wall) {
+        if connectionState.isConfigBroken {
+          connectionState.failed(isOurFault: false, wasUp: false)
+        }
         return link.authorized(vapidToken.text.unsafeBytes, issuedAt: wall, isStored: false)
       }
       text.append(bytes: vapidToken.problem.bytes)

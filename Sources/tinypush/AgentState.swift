@@ -39,7 +39,7 @@ struct AgentState: ~Copyable {
 
   private mutating func take(_ reading: StatusReading) {
     code = "gateway"
-    if let reason = reading.page.refusedConfiguration {
+    if let reason = reading.page.main.refusedConfiguration {
       code = "held"
       words.append("held: the service refuses the configuration: ", Rejection(reason).text)
     } else if reading.page.connectivity == .up {

@@ -145,7 +145,8 @@ struct StatusScreen: ~Copyable {
         service.appendWords(to: &line)
       }
       _ = showWait(of: service, "; ", now)
-      if let reason = service.refusedConfiguration {
+      // Without a connection, the words say the same.
+      if state != .down, let reason = service.refusedConfiguration {
         line.append("; ")
         return showHold(reason, &text)
       }

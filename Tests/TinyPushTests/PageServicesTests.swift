@@ -5,7 +5,7 @@ import Testing
 @testable import TinyPushAgent
 
 /// What the agent publishes on the status page.
-private enum Change {
+private enum Change: Sendable {
   /// It starts or reloads its configuration; the service of devices, or none.
   case begins(String)
   /// A lane is given to a service of browsers.

@@ -6,7 +6,7 @@ import TinyPush
 /// It is only created and copied by its bytes, which are 0 at first.
 public struct StatusPage {
   /// The state of the connection.
-  public enum Connectivity: UInt32 {
+  public enum Connectivity: UInt32, Sendable {
     case down
     case connecting
     case up

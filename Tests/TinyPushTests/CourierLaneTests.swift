@@ -354,7 +354,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     default: .accept
     }
   }) { world in
-    world.ledger.suppressing.gone[gone] = UInt32(Workload.start)
+    world.ledger.suppressing.gone[gone] = UInt32(Workload.start) + 30
     for (serial, token) in [one, one, refused, gone, device, refusedDevice].enumerated() {
       world.put("a\(serial)", to: [token], serial: serial)
       world.run(.seconds(10))

@@ -275,6 +275,11 @@ public struct HTTP2Link: ~Copyable, Link {
     return max(instant, rate.nextAt)
   }
 
+  /// Until when nothing is sent: a connection is not made yet, or the service is in trouble.
+  public var waitsUntil: Instant? {
+    isUp ? pace.pausedUntil.flatMap { $0 > time.now ? $0 : nil } : nextDialAt
+  }
+
   /// The number of connections, or of notifications, that failed in a row.
   public var failures: Int { max(backoff.failures, pace.failures) }
 

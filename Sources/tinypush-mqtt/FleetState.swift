@@ -145,12 +145,7 @@ struct FleetState: ~Copyable {
 
   private func writePage(_ reading: StatusReading, _ text: inout Text, at now: Instant) {
     let page = reading.page
-    switch page.connectivity {
-    case nil: text.member("state", word: "not running")
-    case .up: text.member("state", word: "connected")
-    case .connecting: text.member("state", word: "connecting")
-    case .down: text.member("state", word: "not connected")
-    }
+    text.member("state", word: StatusPage.words(page.connectivity))
     var words = Text(capacity: 1280)
     page.appendWords(to: &words)
     if page.connectivity != nil { text.member("detail", string: words) }

@@ -39,7 +39,7 @@ struct AgentState: ~Copyable {
 
   private mutating func take(_ reading: StatusReading) {
     code = "gateway"
-    if let reason = reading.page.refusedConfiguration {
+    if let reason = reading.page.main.refusedConfiguration {
       code = "held"
       words.append("held: the service refuses the configuration: ", Rejection(reason).text)
     } else if reading.page.connectivity == .up {
@@ -76,6 +76,7 @@ struct AgentState: ~Copyable {
             ? "sent, waiting for the answer or for settle" : "sent, waiting for the answer")
       case .beingSent: why.append("being sent")
       case .goesAgain: why.append("to be sent again")
+      case .waits: why.append("waits until its push service takes it")
       case nil: why.append(files.isCut ? "sent, or next to be sent" : "next to be sent")
       }
     }

@@ -52,7 +52,7 @@ enum StatusCommand {
       )
     }
     if form == .watch { return try watch(config, arguments) }
-    var text = Text(capacity: 16384)
+    var text = Text(capacity: 49_152)
     let reading: StatusReading
     do throws(StatusReading.Problem) {
       reading = try StatusReading(config.status.pointer)
@@ -115,16 +115,6 @@ enum StatusCommand {
       text.append(": ", cString: clinux_error_text(number))
       text.append(": has the agent been started with this configuration?")
     case .notAPage: text.append(": not a status page of this version: restart the agent")
-    }
-  }
-
-  @inline(never)
-  static func state(_ page: borrowing StatusPage) -> StaticString {
-    switch page.connectivity {
-    case .up: "connected"
-    case .connecting: "connecting"
-    case .down: "not connected"
-    case nil: "not running"
     }
   }
 }

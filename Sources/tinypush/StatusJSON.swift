@@ -11,20 +11,17 @@ enum StatusJSON {
     let now = Clock.now()
     var word = Text(capacity: 1280)
     text.beginObject()
-    text.member("state", word: StatusCommand.state(page))
+    text.member("state", word: StatusPage.words(page.connectivity))
     text.member("pid", number: UInt64(clamping: page.processID))
     text.member("started_at", number: UInt64(clamping: page.startedAt))
-    text.member("changed_at", number: UInt64(clamping: page.changedAt))
+    text.member("changed_at", number: UInt64(clamping: page.main.changedAt))
     page.appendWords(to: &word)
     text.member("detail", string: word)
     text.member("protocol", word: page.service.name)
     if let reason = page.refusedConfiguration {
       text.member("configuration_refused", word: reason.name)
     }
-    if page.dialInstant > 0, page.connectivity == .down {
-      let wait = now.until(Instant(milliseconds: page.dialInstant))
-      text.member("next_try_in_ms", number: wait.milliseconds)
-    }
+    if page.connectivity == .down { writeWait(of: page.main, now, in: &text) }
     if page.connectivity == .up {
       word.clear()
       page.appendVersion(to: &word)
@@ -48,6 +45,7 @@ enum StatusJSON {
       text.key(escaping: name)
       text.append(value)
     }
+    writeServices(page, now, in: &text)
     if page.suppressedAt > 0 {
       word.clear()
       page.appendSuppressed(to: &word)
@@ -59,6 +57,45 @@ enum StatusJSON {
     writePeriods(page, now, in: &text)
     writeProblems(page, in: &text)
     text.endLine()
+  }
+
+  @inline(never)
+  private static func writeWait(
+    of service: borrowing StatusPage.Service, _ now: Instant, in text: inout Text
+  ) {
+    guard service.waitInstant > 0 else { return }
+    let wait = now.until(Instant(milliseconds: service.waitInstant))
+    text.member("next_try_in_ms", number: wait.milliseconds)
+  }
+
+  private static func writeServices(
+    _ page: borrowing StatusPage, _ now: Instant, in text: inout Text
+  ) {
+    let isAlive = page.isAlive
+    text.key("services")
+    text.beginArray()
+    page.forEachService { service in
+      var word = Text(capacity: 1280)
+      service.appendHost(to: &word)
+      text.beginObject()
+      text.member("service", string: word)
+      text.member("recipients", word: service.recipients)
+      text.member("state", word: StatusPage.words(isAlive ? service.connectivity : nil))
+      text.member("changed_at", number: UInt64(clamping: service.changedAt))
+      word.clear()
+      service.appendWords(to: &word)
+      text.member("detail", string: word)
+      writeWait(of: service, now, in: &text)
+      if let reason = service.refusedConfiguration {
+        text.member("configuration_refused", word: reason.name)
+      }
+      text.member("accepted", number: service.counts.accepted)
+      text.member("refused", number: service.counts.refused)
+      text.member("gone", number: service.counts.gone)
+      text.member("in_flight", number: service.inFlight)
+      text.endObject()
+    }
+    text.endArray()
   }
 
   private static func writeRefusals(_ page: borrowing StatusPage, in text: inout Text) {

@@ -51,6 +51,37 @@ enum StatusMetrics {
     writeRefusals(page, &text)
     writeRetries(page, &text)
     writeLatencies(page, &text)
+    if page.hasBrowsers { for index in 0..<serviceMetrics.count { write(index, page, &text) } }
+  }
+
+  /// A metric with a value for each service.
+  private static let serviceMetrics: InlineArray<5, (StaticString, StaticString)> = [
+    ("connected", "Whether the agent is connected to the service."),
+    ("in_flight_notifications", "Notifications for the service that are not settled."),
+    ("accepted_total", "Notifications that the service accepted."),
+    ("refused_total", "Notifications that the service refused."),
+    ("gone_total", "Notifications to devices that the service called gone."),
+  ]
+
+  @inline(never)
+  private static func write(_ index: Int, _ page: borrowing StatusPage, _ text: inout Text) {
+    let (name, help) = serviceMetrics[index]
+    var metric = Text(capacity: 64)
+    metric.append("service_", name)
+    head(metric.bytes, index < 2 ? "gauge" : "counter", help.span, suffix: " ", &text)
+    page.forEachService { service in
+      var host = Text(capacity: 1280)
+      service.appendHost(to: &host)
+      text.append("tinypush_", bytes: metric.bytes)
+      text.append("{service=")
+      text.append(json: host)
+      text.append(",recipients=\"", service.recipients, "\"} ")
+      let values: InlineArray<5, UInt64> = [
+        service.connectivity == .up ? 1 : 0, service.inFlight, service.counts.accepted,
+        service.counts.refused, service.counts.gone,
+      ]
+      end(values[index], &text)
+    }
   }
 
   private static func writeRefusals(_ page: borrowing StatusPage, _ text: inout Text) {

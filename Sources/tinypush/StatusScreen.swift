@@ -55,11 +55,11 @@ struct StatusScreen: ~Copyable {
   ) {
     let wall = Clock.wallSeconds()
     print(
-      StatusCommand.state(page),
+      StatusPage.words(page.connectivity),
       page.connectivity == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {
       line.append(page.connectivity == .connecting ? ", not connected for " : " for ")
-      line.append(roundedSeconds: wall &- page.changedAt)
+      line.append(roundedSeconds: wall &- page.main.changedAt)
       line.append(", running for ")
       line.append(roundedSeconds: wall &- page.startedAt)
     }
@@ -67,12 +67,7 @@ struct StatusScreen: ~Copyable {
     line.append(page.isAlive ? "  " : "  when it ended: ")
     page.appendWords(to: &line)
     wrap(indent: 2, &text)
-    if page.dialInstant > 0, page.connectivity == .down {
-      line.append("  next attempt in ")
-      let wait = now.until(Instant(milliseconds: page.dialInstant))
-      line.append(roundedSeconds: Int64(wait.milliseconds / 1000))
-      end(&text)
-    }
+    if page.connectivity == .down, showWait(of: page.main, "  ", now) { end(&text) }
     if page.certificateEnd > 0 {
       let days = (page.certificateEnd &- wall) / 86_400
       if days <= 30 { terminal.begin(days < 0 ? .red : .yellow, in: &line) }
@@ -83,12 +78,9 @@ struct StatusScreen: ~Copyable {
       terminal.end(in: &line)
       end(&text)
     }
-    if let reason = page.refusedConfiguration {
-      terminal.begin(.red, in: &line)
-      line.append("  held: the service refuses the configuration: ", Rejection(reason).text)
-      line.append("; ", Rejection(reason).advice)
-      terminal.end(in: &line)
-      wrap(indent: 2, &text)
+    if let reason = page.refusedConfiguration, !page.hasBrowsers {
+      line.append("  ")
+      showHold(reason, &text)
     }
     if let isRunning = bridge.isRunning {
       if !isRunning { terminal.begin(.red, in: &line) }
@@ -97,9 +89,75 @@ struct StatusScreen: ~Copyable {
       if !isRunning { terminal.end(in: &line) }
       wrap(indent: 2, &text)
     }
+    let isAlive = page.isAlive
+    if page.hasBrowsers { page.forEachService { showService($0, isAlive: isAlive, now, &text) } }
     if page.held & 1 != 0 { warn("  held: delivered files cannot be removed from taken/", &text) }
     if page.held & 2 != 0 { warn("  held: failed/ cannot be written to", &text) }
     if page.held & 4 != 0 { warn("  held: files cannot be moved from new/ to taken/", &text) }
+  }
+
+  @inline(never)
+  private mutating func showHold(_ reason: Rejection.Reason, _ text: inout Text) {
+    terminal.begin(.red, in: &line)
+    line.append("held: the service refuses the configuration: ", Rejection(reason).text)
+    line.append("; ", Rejection(reason).advice)
+    terminal.end(in: &line)
+    wrap(indent: 2, &text)
+  }
+
+  /// Appends when the agent tries again, and returns whether it waits for that.
+  @inline(never)
+  private mutating func showWait(
+    of service: borrowing StatusPage.Service, _ before: StaticString, _ now: Instant
+  ) -> Bool {
+    guard service.waitInstant > 0 else { return false }
+    line.append(before, "next attempt in ")
+    let wait = now.until(Instant(milliseconds: service.waitInstant))
+    line.append(roundedSeconds: Int64(wait.milliseconds / 1000))
+    return true
+  }
+
+  /// Shows a service in a line: its state, what became of notifications, and why it has none.
+  @inline(never)
+  private mutating func showService(
+    _ service: borrowing StatusPage.Service, isAlive: Bool, _ now: Instant, _ text: inout Text
+  ) {
+    line.append("  ")
+    service.appendHost(to: &line)
+    line.append(": ")
+    let state = service.connectivity
+    if isAlive {
+      print(StatusPage.words(state), state == .up ? .green : state == .idle ? .dim : .yellow)
+      if state != .idle {
+        line.append(" for ")
+        line.append(roundedSeconds: Clock.wallSeconds() &- service.changedAt)
+      }
+      line.append("; ")
+    }
+    line.append(service.counts.accepted)
+    line.append(" accepted")
+    showCount(service.counts.refused, " refused")
+    showCount(service.counts.gone, " gone")
+    showCount(service.inFlight, " in flight")
+    if isAlive {
+      if state == .down {
+        line.append("; ")
+        service.appendWords(to: &line)
+      }
+      _ = showWait(of: service, "; ", now)
+      // Without a connection, the words say the same.
+      if state != .down, let reason = service.refusedConfiguration {
+        line.append("; ")
+        return showHold(reason, &text)
+      }
+    }
+    wrap(indent: 4, &text)
+  }
+
+  private mutating func showCount(_ count: UInt64, _ words: StaticString) {
+    guard count > 0 else { return }
+    line.append(", ", count)
+    line.append(words)
   }
 
   @inline(never)

@@ -168,13 +168,12 @@ struct TraceCommand: ~Copyable {
   private mutating func take(file: borrowing QueueFile) {
     let name = file.place == .later ? LaterName.rest(of: file.name) : file.name
     let isNamed = LaterName.source(of: name).equals(word.bytes) || file.name.equals(word.bytes)
-    guard isNamed || isToken && file.contains(word.bytes) else { return }
+    guard isNamed || isToken && (file.place == .failed || file.contains(word.bytes)) else { return }
     if file.place == .failed {
       _ = file.forEachFailedLine { line, bytes in
-        let recipient = line.recipient(in: bytes)
-        guard isNamed || recipient.count > word.count && recipient.begins(with: word.bytes) else {
-          return
-        }
+        var digits = Text(capacity: DeviceToken.digitCountMax)
+        _ = line.appendRecipient(of: bytes, to: &digits)
+        guard isNamed || digits.bytes.begins(with: word.bytes) else { return }
         begin(file)
         if isJSON {
           describe(line, bytes)
@@ -219,8 +218,10 @@ struct TraceCommand: ~Copyable {
     line.appendReason(of: bytes, to: &reason)
     text.member("reason", string: reason)
     if line.line > 0 { text.member("line", number: line.line) }
-    let recipient = line.recipient(in: bytes)
-    if recipient.count > 0 { text.member("token", string: recipient) }
+    var digits = Text(capacity: DeviceToken.digitCountMax)
+    let service = line.appendRecipient(of: bytes, to: &digits)
+    if digits.count > 0 { text.member("token", string: digits.bytes) }
+    if !service.isEmpty { text.member("service", string: service) }
   }
 
   // MARK: - The suppression list

@@ -105,7 +105,7 @@ import Testing
     #expect(
       sent.errors == """
         tinypush send: not delivered: the app is no longer on the device, since \
-        2023-11-14T22:13:20Z; nothing is sent there until it is registered \
+        2023-11-14T22:13:20Z; nothing is sent to the token until it is registered \
         (token \(Self.one))
 
         """)

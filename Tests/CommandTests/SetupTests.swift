@@ -114,7 +114,9 @@ import Testing
         answers + "web-page = http://box.example.net/\n", "web-page must be the address of the page"
       ),
       (answers + "token = 0a\n", "token is no answer for app = browser"),
-      ("app = own\ncontact = mailto:box@tinypush-tests.org\n", "contact is no answer for app = own"),
+      (
+        "app = own\ncontact = mailto:box@tinypush-tests.org\n", "contact is no answer for app = own"
+      ),
     ] {
       let refused = try setUp(box, config, wrong)
       #expect(refused.status == 65 && refused.errors.contains(words), "\(refused.errors)")

@@ -190,7 +190,10 @@ import Testing
     let agent = try deliver(settings)
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(try sandbox.events("delivered").isEmpty)
-    #expect(agent.errors.contains("the browser has ended the subscription; nothing is sent there"))
+    #expect(
+      agent.errors.contains(
+        " at localhost:\(sandbox.gateway) not delivered: the subscription has ended; the browser needs a new invitation"
+      ), "\(agent.errors)")
     let suppressed = try box.run(
       Build.command(Build.host) + ["token", "list", "--json"] + settings)
     #expect(try objects(suppressed.output).count == 1)
@@ -203,6 +206,126 @@ import Testing
     let known = try box.tinypush(
       "recipient", "add", "default", subscription, "-o", "recipients=\(box.path)/recipients")
     #expect(known.status == 0)
+  }
+
+  // MARK: - What the agent tells
+
+  @Test func `status, metrics, queue and trace tell of each service, also of one that is down`()
+    throws
+  {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let other = try Sandbox(in: box, hasDevices: true, name: "other")
+    try subscribe(sandbox, "laptop", to: "good")
+    let subscription = try subscribe(other, "tablet", to: "bad")
+    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    let (up, down) = ("localhost:\(sandbox.gateway)", "localhost:\(other.gateway)")
+    #expect(try other.child.terminate() == 0)
+    let settings =
+      try both(sandbox)
+      + ["-o", "ca=\(box.path)/both.pem", "-o", "status=\(box.path)/page", "-o", "log=deliveries"]
+    let agent = try agent(settings)
+    func status(_ form: String...) throws -> Child {
+      try box.run(Build.command(Build.host) + ["status"] + form + settings)
+    }
+    func services() throws -> [[String: Any]] {
+      try objects(status("--json").output).first?["services"] as? [[String: Any]] ?? []
+    }
+    try wait(for: "the connection") { try status().status == 0 }
+    // Until a browser is next, the page is that of an agent for devices.
+    #expect(try !status().output.contains("accepted, "))
+    #expect(try !status("--prometheus").output.contains("tinypush_service_"))
+    #expect(try services().count == 1)
+    let phone = try sandbox.token(box, "token", "phone")
+    try box.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"Phone"}}}"#, as: "a")
+    try drop(1...2, to: "good")
+    try wait(for: "the others") { try sandbox.events("delivered").count == 3 }
+    try drop(1...3, to: "bad")
+    try wait(for: "the numbers") {
+      try services().map { $0["accepted"] as? Int } == [1, 2, 0]
+        && services().last?["next_try_in_ms"] != nil
+    }
+    let told = try services()
+    #expect(told.map { $0["service"] as? String } == [up, up, down])
+    #expect(told.map { $0["recipients"] as? String } == ["devices", "browsers", "browsers"])
+    #expect(told.map { $0["in_flight"] as? Int } == [0, 0, 3])
+    #expect(told.prefix(2).allSatisfy { $0["state"] as? String == "connected" })
+    #expect(try told.at(2)["detail"] as? String == "Connection refused: nothing listens there")
+    let shown = try status()
+    // The state of an agent for devices is that of their service.
+    #expect(shown.status == 0)
+    #expect(
+      shown.output.contains(
+        /\n  localhost:\d+: connected for \d+ s; 2 accepted\n  localhost:\d+: (not connected|connecting) for \d+ s; 0 accepted, 3 in flight/
+      ), "\(shown.output)")
+    let metrics = try status("--prometheus").output
+    for line in [
+      #"connected{service="\#(up)",recipients="devices"} 1"#,
+      #"connected{service="\#(down)",recipients="browsers"} 0"#,
+      #"in_flight_notifications{service="\#(down)",recipients="browsers"} 3"#,
+      #"accepted_total{service="\#(up)",recipients="browsers"} 2"#,
+    ] { #expect(metrics.contains("\ntinypush_service_\(line)\n"), "\(metrics)") }
+    let checked = try box.run(
+      [Build.directory + "/promtool", "check", "metrics"], input: metrics)
+    #expect(checked.status == 0 && checked.errors == "", "\(checked.errors)")
+    let queue = try box.run(Build.command(Build.host) + ["queue", "--json"] + settings)
+    #expect(
+      try objects(queue.output).map { $0["why"] as? String }
+        == Array(repeating: "waits until its push service takes it", count: 3))
+    // The browser is named by the digits that `recipient list` shows.
+    try box.write(agent.errors, to: "log")
+    func trace(_ word: String, _ more: String...) throws -> String {
+      try box.run(
+        Build.command(Build.host) + ["trace", word, "--log", "\(box.path)/log"] + settings + more
+      ).output
+    }
+    let list = try box.tinypush(
+      "recipient", "list", "good", "-o", "recipients=\(box.path)/recipients")
+    let digits = String(try list.output.split(separator: " ").at(1))
+    #expect(try trace("good-1001").hasSuffix("good-1001 to \(digits) at \(up) delivered\n"))
+    #expect(try trace(digits).split(separator: "\n").count == 2)
+    #expect(try trace("bad-1001") == "new       bad-1001: waits to be sent, or is being sent\n")
+    let endpoint = try #require(subscription.firstMatch(of: /\/push\/[^"]+/)).output
+    let all =
+      try agent.errors + shown.output + metrics + trace(digits, "--json") + status("--json").output
+    #expect(!all.contains(endpoint) && !all.contains("/push/"), "an endpoint is a secret")
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `an agent for browsers alone is not connected while one of their services is missed`()
+    throws
+  {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let other = try Sandbox(in: box, hasDevices: true, name: "other")
+    try subscribe(sandbox, "laptop", to: "good")
+    try subscribe(other, "tablet", to: "bad")
+    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    #expect(try other.child.terminate() == 0)
+    let settings =
+      try alone(sandbox)
+      + ["-o", "ca=\(box.path)/both.pem", "-o", "status=\(box.path)/page"]
+    let agent = try agent(settings)
+    func status() throws -> Child {
+      try box.run(Build.command(Build.host) + ["status"] + settings)
+    }
+    try wait(for: "the start") { try status().status == 0 }
+    #expect(try status().output.contains("  ready to connect to the push services of browsers\n"))
+    try drop(1...1, to: "good")
+    try wait(for: "the card") { try sandbox.events("delivered").count == 1 }
+    #expect(try status().status == 0)
+    try drop(1...1, to: "bad")
+    try wait(for: "the outage") {
+      let said = try status()
+      return said.status == 75
+        && said.output.contains(
+          "  localhost:\(other.gateway): Connection refused: nothing listens there\n")
+    }
+    let again = try Sandbox(
+      in: box, ["--port", "\(other.gateway)"], hasDevices: true, name: "other")
+    try wait(for: "the rest") { try again.events("delivered").count == 1 }
+    try wait(for: "the end of the outage") { try status().status == 0 }
+    #expect(try agent.terminate() == 0)
   }
 
   // MARK: - Trouble
@@ -253,6 +376,39 @@ import Testing
     try box.drop(#"{"token":"\#(token(1))","payload":{"aps":{"alert":"Phone"}}}"#, as: "z")
     try wait(for: "the command") { box.text("reason").contains(gateway) }
     #expect(box.text("reason").contains("Connection refused"), "\(box.text("reason"))")
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `on-trouble tells of a service that is down while the others deliver`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let other = try Sandbox(in: box, hasDevices: true, name: "other")
+    try subscribe(sandbox, "laptop", to: "good")
+    try subscribe(other, "tablet", to: "bad")
+    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    #expect(try other.child.terminate() == 0)
+    let agent = try agent(
+      both(sandbox), "ca=\(box.path)/both.pem", "trouble-after=2s",
+      #"on-trouble=echo "$TINYPUSH_TROUBLE $TINYPUSH_KIND $TINYPUSH_REASON" >>\#(box.path)/told"#)
+    try drop(1...1, to: "bad")
+    var sent = 0
+    try wait(for: "the command") {
+      sent += 1
+      try drop(sent...sent, to: "good")
+      return box.text("told").contains("\n")
+    }
+    #expect(
+      box.text("told") == """
+        began offline alerts for localhost:\(other.gateway) wait, and none could be delivered for \
+        2 s: localhost:\(other.gateway): Connection refused: nothing listens there
+
+        """)
+    let again = try Sandbox(
+      in: box, ["--port", "\(other.gateway)"], hasDevices: true, name: "other")
+    try wait(for: "the rest") { try again.events("delivered").count == 1 }
+    try wait(for: "the end") {
+      box.text("told").hasSuffix("\nover offline alerts are delivered again\n")
+    }
     #expect(try agent.terminate() == 0)
   }
 

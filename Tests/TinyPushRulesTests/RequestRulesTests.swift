@@ -121,7 +121,9 @@ func `a collapse ID has no space at its ends`(template: String, name: String?) t
   #expect(made?.contains(#/"collapse-id":"[0-9a-f]{16}"/#) == true, "\(made ?? "")")
 }
 
-@Test(arguments: ["", "/", "github", "+", "#", "/a#", "/a/#/b", "/a/", "/+/", "/a%20b", "/a?token=x"])
+@Test(arguments: [
+  "", "/", "github", "+", "#", "/a#", "/a/#/b", "/a/", "/+/", "/a%20b", "/a?token=x",
+])
 func `a rule for requests needs a path`(filter: String) {
   var rules = MessageRules(of: .paths)
   var found: RuleProblem?

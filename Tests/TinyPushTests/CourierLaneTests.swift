@@ -344,3 +344,38 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   }
   #expect(Rejection.Reason(rawValue: UInt8(Rejection.Reason.count)) == nil)
 }
+
+@Test func `what a service accepts, refuses or calls gone is counted for it alone`() {
+  let (refused, gone, refusedDevice) = (5, 13, 6)
+  withLanes(respond: {
+    switch $0 {
+    case refused, refusedDevice: .reject(Rejection(.badTopic, code: 400))
+    case gone: .reject(Rejection(.unregistered, code: 410))
+    default: .accept
+    }
+  }) { world in
+    world.ledger.suppressing.gone[gone] = UInt32(Workload.start) + 30
+    for (serial, token) in [one, one, refused, gone, device, refusedDevice].enumerated() {
+      world.put("a\(serial)", to: [token], serial: serial)
+      world.run(.seconds(10))
+    }
+    // The services have lanes in the order in which they were needed.
+    let counts = (0..<5).map {
+      let counts = world.courier.counts(of: Lane($0))
+      return [counts.accepted, counts.refused, counts.gone]
+    }
+    #expect(counts == [[1, 1, 0], [2, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])
+  }
+}
+
+@Test func `the notifications for a service that is down are in flight in its lane alone`() {
+  withLanes(mood: { $0 == hostOfOne ? .down : .well }) { world in
+    for serial in 1...3 { world.put("a\(serial)", to: [one, other, device], serial: serial) }
+    world.run(.seconds(10))
+    let inFlight = (0..<3).map { world.courier.inFlight(in: Lane($0)) }
+    #expect(inFlight == [0, 3, 0])
+    var progress: [Courier.FileProgress] = []
+    world.courier.forEachFileUnderWay { progress.append($1) }
+    #expect(progress.first == .waits)
+  }
+}

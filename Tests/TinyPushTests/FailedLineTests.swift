@@ -7,6 +7,7 @@ import Testing
 
 private let token = String(repeating: "0123456789abcdef", count: 4)
 private let other = String(repeating: "f", count: 64)
+private let keys = "B\(String(repeating: "A", count: 86)).\(String(repeating: "A", count: 22))"
 private let uuid = "123e4567-e89b-42d3-a456-426614174000"
 private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
 
@@ -243,6 +244,11 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     (
       #"{"failed":{"reason":"a \"b\" \u001b[1m\n\u00fc😀","offset":7},"token":"\#(token)",\#(alert)}"#,
       "refused: a \"b\"  [1m ü😀 (token TOKEN)"
+    ),
+    // Of a subscription, neither the endpoint nor the secret is shown.
+    (
+      #"{"failed":{"reason":"a","offset":7},"token":"https://push.example:8443/secret#\#(keys)",\#(alert)}"#,
+      "refused: a (browser df2c9089 at push.example:8443)"
     ),
     // The token of a notification that was not sent is not shown.
     (

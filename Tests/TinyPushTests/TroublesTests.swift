@@ -7,6 +7,8 @@ private struct Moment {
   /// Seconds since the agent started.
   var at: UInt64
   var waits = false
+  /// Since when a service of browsers takes nothing, in seconds.
+  var missedSince: UInt64?
   var settled: UInt64 = 0
   var isConnected = false
   var isSettling = false
@@ -72,6 +74,20 @@ extension Moment: Sendable {}
       Moment(at: 1001, settled: 11, isConnected: true),
     ]),
   Story(
+    "an outage of one service beside another that works",
+    [
+      Moment(at: 0, waits: true, isConnected: true),
+      Moment(at: 500, waits: true, missedSince: 100, settled: 9, isConnected: true),
+      Moment(
+        at: 700, waits: true, missedSince: 100, settled: 10, isConnected: true,
+        tells: ["offline began"]),
+      Moment(at: 800, waits: true, missedSince: 100, settled: 11, isConnected: true),
+      Moment(at: 900, settled: 12, isConnected: true, tells: ["offline over"]),
+    ]),
+  Story(
+    "the wait of one service has a deadline", deadline: 700,
+    [Moment(at: 500, waits: true, missedSince: 100, settled: 9, isConnected: true)]),
+  Story(
     "waiting for the settle time is no outage",
     [
       Moment(at: 0, waits: true, isConnected: true, isSettling: true),
@@ -135,6 +151,7 @@ private func `each trouble is reported once, and its end once`(story: Story) {
         now: Instant(milliseconds: 1_000_000 + moment.at * 1000),
         wallSeconds: moment.isClockSet ? day : nil))
     facts.isWaiting = moment.waits
+    facts.missedSince = moment.missedSince.map { Instant(milliseconds: 1_000_000 + $0 * 1000) }
     facts.settled = moment.settled
     facts.isConnected = moment.isConnected
     facts.isSettling = moment.isSettling

@@ -64,6 +64,8 @@ public struct Courier: ~Copyable {
   var obstacles: InlineArray<9, Obstacle?> = .init(repeating: nil)
   /// When each lane settled its last message, or got its first one.
   var progressAt: InlineArray<9, Instant> = .init(repeating: Instant(milliseconds: 0))
+  /// What became of the notifications of each lane since it was given to its service.
+  let laneCounts = FixedBuffer<LaneCounts>(capacity: Lane.count)
   /// When a lane that takes nothing may have to make room.
   var roomAt: Instant?
   /// Whether a file is not read on because its lane takes nothing.
@@ -95,6 +97,7 @@ public struct Courier: ~Copyable {
     files = TakenFiles(capacity: settings.window + Self.slack)
     outbox = Outbox(capacity: settings.window + Self.slack)
     limits = Limits(perToken: settings.limit, overall: settings.limitAll)
+    for lane in 0..<Lane.count { laneCounts[lane] = LaneCounts() }
   }
 
   // MARK: - Steps
@@ -162,10 +165,12 @@ public struct Courier: ~Copyable {
   @_optimize(speed)
   private mutating func takeOutcomes<L: Link & ~Copyable>(_ link: inout L) {
     while let (message, outcome) = link.takeOutcome() {
-      if case .returned = outcome {} else { progressAt[outbox[message].lane.index] = time.now }
+      let lane = outbox[message].lane.index
+      if case .returned = outcome {} else { progressAt[lane] = time.now }
       switch outcome {
       case .accepted(let isProved):
         if isProved { counters.settledByProof += 1 } else { counters.settledByTime += 1 }
+        laneCounts[lane].accept()
         while let token = link.takeProved() { accepted.accept(token, at: time.now) }
         decide(message, .accepted(isProved: isProved))
       case .superseded:
@@ -174,6 +179,7 @@ public struct Courier: ~Copyable {
       case .dropped: decide(message, .dropped)
       case .rejected(let rejection):
         counters.recordRejection(rejection)
+        laneCounts[lane].refuse(rejection)
         decide(message, .rejected(rejection))
       case .returned(let wasSent, let notBefore):
         if wasSent { outbox[message].wasSent = true }

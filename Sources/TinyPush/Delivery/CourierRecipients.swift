@@ -86,20 +86,26 @@ extension Courier {
       let authority = word.extracting(try Subscription(word).authority)
       if let lane = origins.lane(of: authority) { return (lane, nil) }
       if let lane = origins.assign(authority, where: { outbox.count(of: $0) == 0 }) {
-        link.select(lane)
-        link.assign(to: authority)
+        assign(lane, to: authority, &link)
         return (lane, nil)
       }
       if let stuck = longestStuckLane(of: link.lanes) {
         outbox.postponeAll(in: stuck)
         _ = origins.assign(authority) { $0 == stuck }
-        link.select(stuck)
-        link.assign(to: authority)
+        assign(stuck, to: authority, &link)
         return (stuck, nil)
       }
     } catch {}
     // All lanes are in use, and a lane is free in a moment.
     return (.devices, .postponed)
+  }
+
+  private func assign<L: Link & ~Copyable>(
+    _ lane: Lane, to authority: Span<UInt8>, _ link: inout L
+  ) {
+    laneCounts[lane.index] = LaneCounts()
+    link.select(lane)
+    link.assign(to: authority)
   }
 
   /// The lane of browsers that has settled nothing for longest, if any is stuck.

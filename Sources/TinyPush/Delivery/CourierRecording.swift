@@ -55,6 +55,17 @@ extension Courier {
   /// The settlement to report, unless the record is a summary.
   public var settlement: Settlement { recorder.pending!.settlement }
 
+  /// Appends ` at HOST` if the settled message goes to a browser: the host of the push service.
+  @inline(never)
+  public func appendService(to text: inout Text) {
+    guard let message = recorder.pending?.message else { return }
+    let word = outbox.subscription(outbox[message])
+    do throws(Subscription.Problem) {
+      let host = try Subscription(word).authority
+      text.append(" at ", printable: word.extracting(host))
+    } catch {}
+  }
+
   /// Whether the notification's sender waits for its settlement.
   public var isSettlementAwaited: Bool {
     recorder.pending?.file.map { files[$0].isAwaited } ?? SpoolName.isAwaited(recordedName())

@@ -3,6 +3,25 @@ extension Courier {
   /// The number of notifications that were read and are not settled.
   public var inFlight: Int { outbox.count }
 
+  /// The number of notifications of a lane that were read and are not settled.
+  public func inFlight(in lane: Lane) -> Int { outbox.count(of: lane) }
+
+  /// The lane of browsers that has settled nothing for longest while notifications wait in it, and
+  /// since when; nil: there is none.
+  @inline(never)
+  public func mostMissed() -> (lane: Lane, since: Instant)? {
+    var most: (lane: Lane, since: Instant)?
+    for number in 1..<Lane.count where outbox.count(of: Lane(number)) > 0 {
+      if most.map({ progressAt[number] < $0.since }) ?? true {
+        most = (Lane(number), progressAt[number])
+      }
+    }
+    return most
+  }
+
+  /// What became of the notifications of a lane since it was given to its service.
+  public func counts(of lane: Lane) -> LaneCounts { laneCounts[lane.index] }
+
   /// The number of known files in `new/` and `taken/` that are not finished.
   ///
   /// There may be more unless ``areFilesKnown``.
@@ -50,6 +69,7 @@ extension Courier {
   /// A file may come several times; the first call counts.
   public func forEachFileUnderWay(_ body: (Int64, FileProgress) -> Void) {
     outbox.forEachFileToSendAgain { body(files[$0].arrivalNs, .goesAgain) }
+    outbox.forEachFileToSend { body(files[$0].arrivalNs, .waits) }
     files.forEach { body(files[$0].arrivalNs, files[$0].isRead ? .sent : .beingSent) }
   }
 

@@ -64,6 +64,8 @@ extension Courier {
     case sent
     /// A notification is to be sent again.
     case goesAgain
+    /// A notification was read, and the service does not take it yet.
+    case waits
   }
 
   /// A directory of the spool.

@@ -515,12 +515,25 @@ struct Outbox: ~Copyable {
 
   /// Calls `body` with the file of each message that is to be sent again.
   func forEachFileToSendAgain(_ body: (FileNumber) -> Void) {
-    for number in 0..<Lane.count {
-      forEachFile(from: lines[index(.again, Lane(number))].first, body)
-    }
+    forEachFile(in: .again, body)
     forEachFile(from: lines[index(.delayed, .devices)].first, body)
   }
 
+  /// Calls `body` with the file of each message that was not sent.
+  func forEachFileToSend(_ body: (FileNumber) -> Void) {
+    forEachFile(in: .high, body)
+    forEachFile(in: .low, body)
+  }
+
+  /// - Parameter line: a line that each lane has.
+  @inline(never)
+  private func forEachFile(in line: Line, _ body: (FileNumber) -> Void) {
+    for number in 0..<Lane.count {
+      forEachFile(from: lines[index(line, Lane(number))].first, body)
+    }
+  }
+
+  @inline(never)
   private func forEachFile(from first: UInt16, _ body: (FileNumber) -> Void) {
     var place = first
     while place != Self.none {

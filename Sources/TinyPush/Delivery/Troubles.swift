@@ -4,7 +4,8 @@
 public struct Troubles: BitwiseCopyable {
   /// A kind of problem.
   public enum Kind: UInt8 {
-    /// Notifications wait, and none could be delivered for a long time.
+    /// Notifications wait, and none could be delivered for a long time, to any service or to one of
+    /// browsers.
     case offline
     /// The client certificate expires soon, or has expired.
     case certificate
@@ -29,6 +30,9 @@ public struct Troubles: BitwiseCopyable {
     public var time: Time
     /// Whether a notification in the spool can be delivered now.
     public var isWaiting = false
+    /// Since when a service of browsers has taken none of the notifications that wait for it, while
+    /// another service may; nil: there is no such service.
+    public var missedSince: Instant?
     /// The notifications settled since the agent started.
     public var settled: UInt64 = 0
     /// Whether there is a connection.
@@ -56,6 +60,7 @@ public struct Troubles: BitwiseCopyable {
   public private(set) var reported: UInt8
   private var settled: UInt64 = 0
   private var stuckSince: Instant?
+  private var missedSince: Instant?
   private var goodSince: Instant?
 
   /// Creates the problems.
@@ -80,7 +85,8 @@ public struct Troubles: BitwiseCopyable {
     } else if stuckSince == nil {
       stuckSince = now
     }
-    if let since = stuckSince, since + after <= now {
+    missedSince = facts.missedSince
+    if let since = longestSince, since + after <= now {
       set(.offline, true)
     } else if isProgress || facts.isConnected && !facts.isWaiting {
       set(.offline, false)
@@ -102,6 +108,12 @@ public struct Troubles: BitwiseCopyable {
     }
   }
 
+  private var longestSince: Instant? {
+    var since = stuckSince
+    since.include(missedSince)
+    return since
+  }
+
   private func has(_ kind: Kind) -> Bool { present & kind.bit != 0 }
 
   private mutating func set(_ kind: Kind, _ isPresent: Bool) {
@@ -110,7 +122,7 @@ public struct Troubles: BitwiseCopyable {
 
   /// When to update again if nothing happens; nil: not at all.
   public var deadline: Instant? {
-    let stuckUntil = has(.offline) ? nil : stuckSince.map { $0 + after }
+    let stuckUntil = has(.offline) ? nil : longestSince.map { $0 + after }
     let goodUntil = has(.credentials) ? goodSince.map { $0 + Self.calm } : nil
     guard let stuckUntil, let goodUntil else { return stuckUntil ?? goodUntil }
     return min(stuckUntil, goodUntil)

@@ -127,11 +127,32 @@ public struct FailedLine {
       output.append(line)
       output.append(")")
     }
-    let recipient = recipient(in: text)
-    guard recipient.count > 0 else { return }
-    output.append(" (token ")
-    output.append(bytes: recipient)
+    var digits = Text(capacity: 2 * DeviceToken.byteCountMax)
+    let service = appendRecipient(of: text, to: &digits)
+    guard digits.count > 0 else { return }
+    // A browser is named as in the log.
+    output.append(service.isEmpty ? " (token " : " (browser ")
+    output.append(bytes: digits.bytes.extracting(0..<(service.isEmpty ? digits.count : 8)))
+    if !service.isEmpty { output.append(" at ", printable: service) }
     output.append(")")
+  }
+
+  /// Appends the hex digits of the recipient that a sent notification did not reach: of its device
+  /// token, or of what stands for its subscription.
+  ///
+  /// - Returns: the host of the subscription's push service; empty: the recipient is no browser.
+  @inline(never)
+  @_lifetime(copy text)
+  package func appendRecipient(of text: Span<UInt8>, to digits: inout Text) -> Span<UInt8> {
+    let word = text.extracting(line == 0 ? token : 0..<0)
+    do throws(Subscription.Problem) {
+      let subscription = try Subscription(word)
+      digits.append(hex: subscription.token(in: word).bytes)
+      return word.extracting(subscription.authority)
+    } catch {
+      digits.append(bytes: recipient(in: text))
+      return text.extracting(0..<0)
+    }
   }
 
   /// Returns the hex digits of the recipient that a sent notification did not reach.

@@ -7,6 +7,8 @@ struct Channel: ~Copyable {
   var aside: TLSConnection
   var state = ConnectionState()
   var outage = Outage()
+  /// The last report about the current connection; empty if there was none.
+  var whyDown = Text(capacity: 256)
   /// The address of the service.
   let gateway: CString
 

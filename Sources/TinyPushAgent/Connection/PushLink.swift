@@ -187,19 +187,21 @@ struct PushLink: ~Copyable, Link {
     for number in 0..<lanes where isMade[number] { links[number].forEachAccepted(body) }
   }
 
-  /// When the first service without a connection is dialed, that of devices before others.
-  var nextDialAt: Instant? {
-    if service == .binary, let at = binary.nextDialAt { return at }
-    for number in 0..<lanes where isMade[number] {
-      if let at = links[number].nextDialAt { return at }
-    }
-    return nil
+  /// Until when the link of a lane waits before it connects or sends again; nil if it does not.
+  func waitsUntil(_ lane: Lane) -> Instant? {
+    if service == .binary, lane == .devices { return binary.nextDialAt }
+    return isMade[lane.index] ? links[lane.index].waitsUntil : nil
+  }
+
+  /// The reason for which the service of a lane refuses the configuration; nil if it does not.
+  func refusedConfiguration(in lane: Lane) -> Rejection? {
+    isMade[lane.index] ? links[lane.index].refusedConfiguration : nil
   }
 
   /// The reason for which a service refuses the configuration; nil if none does.
   var refusedConfiguration: Rejection? {
-    for number in 0..<lanes where isMade[number] {
-      if let refused = links[number].refusedConfiguration { return refused }
+    for number in 0..<lanes {
+      if let refused = refusedConfiguration(in: Lane(number)) { return refused }
     }
     return nil
   }

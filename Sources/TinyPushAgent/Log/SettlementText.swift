@@ -31,12 +31,15 @@ extension Settlement {
       if let line = FailedLine(failure) { return line.appendReason(of: failure, to: &text) }
       text.append(
         rejection.reason == .subscriptionEnded
-          ? "the browser has ended the subscription" : "the app is no longer on the device")
+          ? "the subscription has ended" : "the app is no longer on the device")
       if rejection.since > 0 {
         text.append(", since ")
         text.append(utc: rejection.since)
       }
-      text.append("; nothing is sent there until it is registered")
+      text.append(
+        rejection.reason == .subscriptionEnded
+          ? "; the browser needs a new invitation"
+          : "; nothing is sent to the token until it is registered")
     case .refused, .limited:
       text.append("not sent: ")
       FailedLine(failure)?.appendReason(of: failure, to: &text)

@@ -184,7 +184,7 @@ public struct Agent: ~Copyable {
       aside.hangUp(epoll: events.epoll, closeNotify: true)
     }
     output.page.update(courier, link, filesFound: filesFound)
-    output.page.change(.down, words: ("stopped" as StaticString).span)
+    output.page.change(.devices, .down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)
     if config.courier.isOnce || ending.isFinal { logTotals(status) }
     guard status == .ok, config.courier.isOnce else { return status }

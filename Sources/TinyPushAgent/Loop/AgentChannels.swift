@@ -43,6 +43,7 @@ extension Agent {
     let selected = lane
     while let reassigned = link.takeReassigned() {
       link.select(reassigned)
+      output.page.assign(reassigned, to: link.authority)
       guard channels.has(reassigned) else { continue }
       connection.hangUp(epoll: events.epoll, closeNotify: true)
       aside.hangUp(epoll: events.epoll, closeNotify: true)
@@ -66,14 +67,20 @@ extension Agent {
   /// Empty: no attempt has failed.
   var connectionProblem: Span<UInt8> {
     @_lifetime(immortal) get {
-      for number in 0..<link.lanes where channels.has(Lane(number)) {
-        let lane = Lane(number)
-        if channels[lane].connection.phase != .up, channels[lane].connection.problem.count > 0 {
-          return channels[lane].connection.problem.unsafeBytes
-        }
+      for number in 0..<link.lanes {
+        let problem = problem(of: Lane(number))
+        if problem.count > 0 { return problem }
       }
       return Span()
     }
+  }
+
+  /// Why a service has no connection; empty: it has one, or no attempt has failed.
+  @inline(never)
+  @_lifetime(immortal)
+  func problem(of lane: Lane) -> Span<UInt8> {
+    guard channels.has(lane), channels[lane].connection.phase != .up else { return Span() }
+    return channels[lane].connection.problem.unsafeBytes
   }
 
   /// Whether bytes of any connection are unread.
@@ -94,22 +101,38 @@ extension Agent {
     return false
   }
 
-  /// Whether the status page shows the selected lane: that of devices, if devices are served.
-  var isShown: Bool { lane == .devices || !config.courier.hasDevices }
+  /// Whether the service manager is told about the selected lane: that of devices, if devices are
+  /// served.
+  var isTold: Bool { lane == .devices || !config.courier.hasDevices }
 
-  /// Publishes the state of a connection.
-  func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
-    if isShown { output.publish(connectivity, words) }
+  /// Publishes the state of the connection of the selected lane.
+  ///
+  /// - Parameter start: where the words for a service of browsers begin. If its name follows, with a
+  ///   port or not, it is left out, since the status page has it.
+  @inline(never)
+  func publish(
+    _ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>, from start: Int = 0
+  ) {
+    var start = lane == .devices ? 0 : start
+    if lane != .devices, words.extracting(start..<words.count).begins(with: service) {
+      start += service.count
+      while start < words.count, UInt8.space...UInt8.colon ~= words[start] { start += 1 }
+    }
+    output.page.change(lane, connectivity, words: words.extracting(start..<words.count))
+    if isTold { output.tell(connectivity, words) }
   }
 
   /// Publishes that no connection is needed now, if only browsers are served.
   func publishRest() {
-    output.publish(.up, ("ready to connect to the push services of browsers" as StaticString).span)
+    let words = ("ready to connect to the push services of browsers" as StaticString).span
+    output.page.change(.devices, .up, words: words)
+    output.tell(.up, words)
   }
 
-  /// Publishes that the courier ended a connection.
+  /// Publishes that the courier ended a connection, with the last report about it.
   func publishDown() {
-    if lane != .devices, isShown, !courier.wantsConnection(in: lane) { return publishRest() }
-    if isShown { output.publishDown(service) }
+    let why = channels[lane].whyDown.unsafeBytes
+    publish(.down, why.count > 0 ? why : service)
+    if lane != .devices, isTold, !courier.wantsConnection(in: lane) { publishRest() }
   }
 }

@@ -48,6 +48,7 @@ extension Agent {
       text.append(cString: channels.gateway(of: lane))
       text.append(": ")
     }
+    let start = text.count
     text.append(bytes: connection.problem.unsafeBytes)
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")
@@ -56,7 +57,7 @@ extension Agent {
       text.append(" It did so right after the handshake: run \"tinypush check\" to find out why.")
     }
     countFiles()
-    publish(.down, text.bytes)
+    publish(.down, text.bytes, from: start)
     output.log(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: events.epoll, closeNotify: false)
     link.disconnected(at: Clock.now(), byPeer: false)
@@ -128,8 +129,9 @@ extension Agent {
     text.append("connection to ")
     text.append(cString: channels.gateway(of: lane))
     text.append(" ended: ")
+    let start = text.count
     text.append(bytes: connection.problem.unsafeBytes)
-    publish(.down, text.bytes)
+    publish(.down, text.bytes, from: start)
     output.log(connection.isOurFault ? .error : .notice, text, about: .connection)
     outage.ended()
   }
@@ -165,17 +167,23 @@ extension Agent {
 
   /// Gives the link to a service of browsers its token, or logs why there is none.
   private mutating func authorizeForBrowsers(_ now: Time) {
+    prepareChannel()
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
     if let wall = now.wallSeconds {
       if vapidToken.make(for: link.authority, config, at: wall) {
+        if connectionState.isConfigBroken {
+          connectionState.failed(isOurFault: false, wasUp: false)
+        }
         return link.authorized(vapidToken.text.unsafeBytes, issuedAt: wall, isStored: false)
       }
       text.append(bytes: vapidToken.problem.bytes)
       link.notAuthorized(until: now.now + Self.keyPatience)
+      connectionState.failed(isOurFault: true, wasUp: false)
     } else {
       text.append("this machine's clock is not set, so no token for browsers can be made")
       link.notAuthorized(until: now.now + Self.clockPatience)
     }
+    publish(.down, text.bytes)
     output.log(.error, text, about: .connection)
   }
 

@@ -7,8 +7,6 @@ struct AgentOutput: ~Copyable {
   var log = Log()
   var page = MappedStatusPage()
   var progress: ProgressBar
-  /// The last report about the current connection; empty if there was none.
-  private var whyDown = Text(capacity: 256)
   /// The reason why the status page cannot be written; 0 if it can.
   private var pageProblem: Int32 = 0
 
@@ -25,10 +23,9 @@ struct AgentOutput: ~Copyable {
     log.write(priority, text, about: topic)
   }
 
-  /// Publishes the state of the connection on the status page and to the service manager.
+  /// Publishes the state of a connection to the service manager.
   @inline(never)
-  func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
-    page.change(connectivity, words: words)
+  func tell(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
     var text = Text()
     text.append("STATUS=")
     if connectivity == .connecting { text.append("connecting to ") }
@@ -36,23 +33,12 @@ struct AgentOutput: ~Copyable {
     text.withCString { clinux_notify($0) }
   }
 
-  /// Publishes that the courier ended the connection, with its last report or else these words.
-  func publishDown(_ words: Span<UInt8>) {
-    if whyDown.count > 0 { publish(.down, whyDown.bytes) } else { publish(.down, words) }
-  }
-
-  /// Publishes that the connection is up.
-  mutating func publishUp(_ words: Span<UInt8>) {
-    whyDown.clear()
-    publish(.up, words)
-  }
-
   /// Logs a report of the courier or the link.
   ///
   /// - Parameters:
   ///   - name: the file that a report about a token belongs to.
-  @inline(never)
   ///   - host: the service that the report is about; empty: that of devices.
+  @inline(never)
   mutating func log(_ report: Report, of name: Span<UInt8>, at host: Span<UInt8>) {
     var text = Text()
     if host.count > 0 {
@@ -72,9 +58,6 @@ struct AgentOutput: ~Copyable {
     default: break
     }
     log(priority, text, about: report.topic)
-    guard report.topic == .connection, host.count == 0 else { return }
-    whyDown.clear()
-    whyDown.append(text)
   }
 
   /// Opens the status page at `path`, and logs when that begins or ceases to fail.

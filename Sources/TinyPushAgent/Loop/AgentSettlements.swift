@@ -28,6 +28,7 @@ extension Agent {
     guard reportsSettlements || priority != .info else { return }
     var text = Text(capacity: 2048)
     settlement.describePlace(in: courier.recordedName(), line: settlement.line, to: &text)
+    courier.appendService(to: &text)
     let start = text.count
     text.append(" ")
     settlement.describe(failure: courier.failure(), to: &text)

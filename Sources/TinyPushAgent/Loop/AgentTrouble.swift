@@ -25,6 +25,7 @@ extension Agent {
     var facts = Troubles.Facts(time: time)
     facts.isWaiting =
       courier.filesUnderWay > 0 || !courier.areFilesKnown && filesFound > 0
+    facts.missedSince = courier.mostMissed()?.since
     facts.settled = courier.counters.settled &+ courier.counters.refused &+ courier.counters.gone
     facts.isConnected = link.isAnyUp
     facts.isSettling = link.isSettling
@@ -36,10 +37,16 @@ extension Agent {
   private func explain(_ kind: Troubles.Kind, _ time: Time, in text: inout Text) {
     switch kind {
     case .offline:
-      text.append("alerts wait, and none could be delivered for ")
+      text.append("alerts ")
+      let missed = missedLane(time)
+      if let missed {
+        text.append("for ", cString: channels.gateway(of: missed))
+        text.append(" ")
+      }
+      text.append("wait, and none could be delivered for ")
       text.append(rounded: config.troubleAfter)
       text.append(": ")
-      let problem = connectionProblem
+      let problem = if let missed { self.problem(of: missed) } else { connectionProblem }
       if problem.count == 0 {
         text.append("the service does not accept them")
       } else {
@@ -62,6 +69,15 @@ extension Agent {
         text.append(bytes: problem.count > 0 ? problem : providerToken.problem.unsafeBytes)
       }
     }
+  }
+
+  /// The lane of browsers that has taken nothing for so long that this is trouble; nil: there is
+  /// none, or the trouble is everywhere.
+  private func missedLane(_ time: Time) -> Lane? {
+    guard let (lane, since) = courier.mostMissed(), since + config.troubleAfter <= time.now,
+      channels.has(lane)
+    else { return nil }
+    return lane
   }
 
   private static func explainEnd(of kind: Troubles.Kind, in text: inout Text) {

@@ -14,7 +14,12 @@ extension Agent {
     if config.courier.hasWebPush {
       text.append(config.courier.hasDevices ? ", and to browsers" : "browsers")
     }
-    if !config.courier.hasDevices { publishRest() }
+    if config.courier.hasDevices {
+      output.page.begin(gateway.span)
+    } else {
+      output.page.begin(Span())
+      publishRest()
+    }
     if !config.courier.isOnce { output.log.write(.info, text) }
     if spool.wasOpen {
       text.clear()
@@ -49,13 +54,14 @@ extension Agent {
     text.append(", ")
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
-    if isShown {
+    if isTold {
       if let version = connection.version, let suite = connection.suite {
         output.page.publish(version, suite)
       }
       knowCertificateEnd()
-      output.publishUp(text.bytes)
     }
+    channels[lane].whyDown.clear()
+    publish(.up, text.bytes)
     guard outage.connected(at: Clock.now(), in: &text) else { return }
     output.log.write(.info, text, about: .connection)
   }
@@ -86,7 +92,11 @@ extension Agent {
       link.select(link.reportLane)
       let isOfBrowsers = lane != .devices && channels.has(lane)
       output.log(report, of: Span(), at: isOfBrowsers ? service : Span())
-      if report.topic == .connection, channels.has(lane) { outage.ended() }
+      if report.topic == .connection, channels.has(lane) {
+        outage.ended()
+        channels[lane].whyDown.clear()
+        _ = report.describe(in: &channels[lane].whyDown)
+      }
     }
   }
 

@@ -20,7 +20,7 @@ struct MappedStatusPage: ~Copyable {
     page.pointee.magic = StatusPage.layout
     page.pointee.processID = getpid()
     page.pointee.startedInstant = Clock.now().milliseconds
-    page.pointee.changedInstant = page.pointee.startedInstant
+    service(.devices).pointee.changedInstant = page.pointee.startedInstant
     clockWasSet()
   }
 
@@ -119,16 +119,29 @@ struct MappedStatusPage: ~Copyable {
     return pread(file, &magic, 4, 0) == 4 && magic >> 8 == StatusPage.layout >> 8
   }
 
+  /// What the page has of the service of a lane.
+  private func service(_ lane: Lane) -> UnsafeMutablePointer<StatusPage.Service> {
+    withUnsafeMutablePointer(to: &page.pointee.services) {
+      UnsafeMutableRawPointer($0).assumingMemoryBound(to: StatusPage.Service.self) + lane.index
+    }
+  }
+
   /// Computes the UNIX times again after the clock was set.
   @inline(never)
   func clockWasSet() {
     let (wall, now) = (Clock.wallSeconds(), Clock.now())
+    @inline(never)
     func date(_ instant: UInt64) -> Int64 {
       wall - Int64(Instant(milliseconds: instant).until(now).milliseconds / 1000)
     }
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.startedAt = date(page.pointee.startedInstant)
-    page.pointee.changedAt = date(page.pointee.changedInstant)
+    var service = service(.devices)
+    let end = service + Lane.count
+    while service < end {
+      service.pointee.changedAt = date(service.pointee.changedInstant)
+      service += 1
+    }
     clinux_end_change(&page.pointee.sequence)
   }
 
@@ -151,25 +164,64 @@ struct MappedStatusPage: ~Copyable {
     if !isTooMuch {
       courier.forEachFileUnderWay { page.pointee.filesUnderWay.add(arrivalNs: $0, $1) }
     }
-    page.pointee.dialInstant = link.nextDialAt?.milliseconds ?? 0
     page.pointee.protocolValue = UInt32(link.service.rawValue)
-    page.pointee.refusedConfigurationValue =
-      link.refusedConfiguration.map { UInt32($0.reason.rawValue) + 1 } ?? 0
+    page.pointee.refusedConfigurationValue = 0
+    for number in 0..<link.lanes { update(Lane(number), courier, link) }
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// Publishes the state of the connection.
-  @inline(never)
-  func change(_ connectivity: StatusPage.Connectivity, words: Span<UInt8>) {
-    let wasUp = page.pointee.connectivityValue == StatusPage.Connectivity.up.rawValue
-    clinux_begin_change(&page.pointee.sequence)
-    page.pointee.connectivityValue = connectivity.rawValue
-    // Attempts to connect do not restart the time of an outage.
-    if (connectivity == .up) != wasUp {
-      page.pointee.changedAt = Clock.wallSeconds()
-      page.pointee.changedInstant = Clock.now().milliseconds
+  private func update(_ lane: Lane, _ courier: borrowing Courier, _ link: borrowing PushLink) {
+    let service = service(lane)
+    service.pointee.counts = courier.counts(of: lane)
+    service.pointee.inFlight = UInt64(courier.inFlight(in: lane))
+    service.pointee.waitInstant = link.waitsUntil(lane)?.milliseconds ?? 0
+    let refused = link.refusedConfiguration(in: lane).map { UInt32($0.reason.rawValue) + 1 } ?? 0
+    service.pointee.refusedConfigurationValue = refused
+    if page.pointee.refusedConfigurationValue == 0 {
+      page.pointee.refusedConfigurationValue = refused
     }
-    page.pointee.words.set(words)
+    if lane != .devices, service.pointee.inFlight == 0, service.pointee.connectivity != .up {
+      service.pointee.connectivityValue = StatusPage.Connectivity.idle.rawValue
+    }
+  }
+
+  /// Publishes the service of devices, and that none of browsers has a lane yet.
+  ///
+  /// - Parameter host: empty: no devices are served.
+  @inline(never)
+  func begin(_ host: Span<UInt8>) {
+    clinux_begin_change(&page.pointee.sequence)
+    service(.devices).pointee.host.set(host)
+    for number in 1..<Lane.count { service(Lane(number)).pointee = StatusPage.Service() }
+    clinux_end_change(&page.pointee.sequence)
+  }
+
+  /// Publishes that a lane was given to a service of browsers.
+  @inline(never)
+  func assign(_ lane: Lane, to host: Span<UInt8>) {
+    clinux_begin_change(&page.pointee.sequence)
+    service(lane).pointee = StatusPage.Service()
+    service(lane).pointee.host.set(host)
+    service(lane).pointee.isOfBrowsersValue = 1
+    clinux_end_change(&page.pointee.sequence)
+    change(lane, .idle, words: Span())
+  }
+
+  /// Publishes the state of the connection to the service of a lane.
+  ///
+  /// - Parameter words: what it leads to, or why there is none.
+  @inline(never)
+  func change(_ lane: Lane, _ connectivity: StatusPage.Connectivity, words: Span<UInt8>) {
+    let service = service(lane)
+    let former = service.pointee.connectivityValue
+    clinux_begin_change(&page.pointee.sequence)
+    service.pointee.connectivityValue = connectivity.rawValue
+    // Attempts to connect do not restart the time of an outage.
+    if connectivity.rawValue != former, max(connectivity.rawValue, former) > 1 {
+      service.pointee.changedAt = Clock.wallSeconds()
+      service.pointee.changedInstant = Clock.now().milliseconds
+    }
+    service.pointee.words.set(words)
     clinux_end_change(&page.pointee.sequence)
   }
 
@@ -222,14 +274,19 @@ struct MappedStatusPage: ~Copyable {
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    link.forEachCounted(areWritten: areWritten) { message in
-      let came = courier.arrivalNs(of: message)
-      let latency: Duration? =
-        came >= since && came - Self.tick <= wall
-        ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
-      page.pointee.traffic.add(1, latency: latency, at: instant)
+    link.forEachCounted(areWritten: areWritten) {
+      count(courier.arrivalNs(of: $0), since: since, wall: wall, at: instant)
     }
     clinux_end_change(&page.pointee.sequence)
+  }
+
+  /// Counts a notification whose file came at a time in UNIX nanoseconds.
+  @inline(never)
+  private func count(_ came: Int64, since: Int64, wall: Int64, at instant: Instant) {
+    let latency: Duration? =
+      came >= since && came - Self.tick <= wall
+      ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
+    page.pointee.traffic.add(1, latency: latency, at: instant)
   }
 
   /// Publishes a logged error or warning.
@@ -273,6 +330,6 @@ extension Agent {
     text.append("the agent could not start: ")
     text.append(reason)
     page.record(.error, text.bytes)
-    page.change(.down, words: text.bytes)
+    page.change(.devices, .down, words: text.bytes)
   }
 }

@@ -6,10 +6,12 @@ import TinyPush
 /// It is only created and copied by its bytes, which are 0 at first.
 public struct StatusPage {
   /// The state of the connection.
-  public enum Connectivity: UInt32 {
+  public enum Connectivity: UInt32, Sendable {
     case down
     case connecting
     case up
+    /// No connection is needed.
+    case idle
   }
 
   /// A logged error or warning.
@@ -26,8 +28,50 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// The text "TPS7", which changes with the layout.
-  static let layout: UInt32 = 0x5450_5337
+  /// A push service that the agent uses.
+  public struct Service: BitwiseCopyable {
+    /// The state of the connection.
+    var connectivityValue: UInt32 = 0
+    /// Why the service refuses the configuration: the raw value of the reason plus 1; 0 if it does
+    /// not.
+    var refusedConfigurationValue: UInt32 = 0
+    /// 1 if it is one of browsers, 0 if it is that of devices.
+    var isOfBrowsersValue: UInt32 = 0
+    /// When the connection was last made or lost, in UNIX seconds.
+    public internal(set) var changedAt: Int64 = 0
+    /// ``changedAt`` in milliseconds since this machine started.
+    var changedInstant: UInt64 = 0
+    /// Until when the agent waits before it connects or sends again, in milliseconds since this
+    /// machine started; 0 if it does not wait.
+    public internal(set) var waitInstant: UInt64 = 0
+    /// The number of notifications that were read and are not settled.
+    public internal(set) var inFlight: UInt64 = 0
+    /// What became of the others.
+    public internal(set) var counts = LaneCounts()
+    /// The host; empty if there is no such service.
+    var host = Words<256>()
+    /// Why there is no connection; of the service of devices also what it is connected to.
+    var words = Words<256>()
+
+    /// Why the service refuses the configuration, so that nothing is delivered; nil if it does not.
+    public var refusedConfiguration: Rejection.Reason? {
+      StatusPage.reason(refusedConfigurationValue)
+    }
+
+    /// Whom it serves: they may have the same host in a trial.
+    public var recipients: StaticString { isOfBrowsersValue == 0 ? "devices" : "browsers" }
+
+    /// The state of the connection.
+    public var connectivity: Connectivity { Connectivity(rawValue: connectivityValue) ?? .down }
+
+    /// Appends the host.
+    public func appendHost(to text: inout Text) { host.append(to: &text) }
+    /// Appends why there is no connection.
+    public func appendWords(to text: inout Text) { words.append(to: &text) }
+  }
+
+  /// The text "TPS8", which changes with the layout.
+  static let layout: UInt32 = 0x5450_5338
 
   var magic: UInt32 = 0
   /// A number that is odd while the agent changes the page; it is at the same place in all layouts.
@@ -36,25 +80,17 @@ public struct StatusPage {
   public var processID: Int32 = 0
   /// Whether an agent still writes the page, as the reader found out.
   var aliveness: UInt32 = 0
-  var connectivityValue: UInt32 = 0
   /// What keeps files in the spool: 1 if delivered files cannot be removed, 2 if `failed/` cannot
   /// be written to, 4 if files cannot be moved to `taken/`, added up.
   public var held: UInt32 = 0
   /// The protocol in use.
   var protocolValue: UInt32 = 0
-  /// Why the service refuses the configuration: the raw value of the reason plus 1; 0 if it does
-  /// not.
+  /// The ``Service/refusedConfigurationValue`` of the first service that refuses it.
   var refusedConfigurationValue: UInt32 = 0
   /// When the agent started, in UNIX seconds.
   public var startedAt: Int64 = 0
-  /// When the connection was last made or lost, in UNIX seconds; the start if there was none.
-  public var changedAt: Int64 = 0
   /// When the agent started, in milliseconds since this machine started.
   public var startedInstant: UInt64 = 0
-  /// ``changedAt`` in milliseconds since this machine started.
-  var changedInstant: UInt64 = 0
-  /// When the agent will dial again, in milliseconds since this machine started; 0 if it will not.
-  public var dialInstant: UInt64 = 0
   /// When our certificate expires, in UNIX seconds; 0 if unknown.
   public var certificateEnd: Int64 = 0
   /// The number of files in `new/`.
@@ -77,35 +113,89 @@ public struct StatusPage {
   public var suppressedAt: Int64 = 0
   /// The report about that token.
   var suppressedWords = Words<200>()
-  /// The gateway if there is a connection, or else why there is none.
-  var words = Words<256>()
+  /// The services by lane: that of devices, and those of browsers.
+  ///
+  /// If only browsers are served, the first one has no host, and tells that the agent is ready.
+  var services: InlineArray<9, Service> = .init(repeating: Service())
   /// The version and the cipher suite of TLS.
   var version = Words<16>()
   var suite = Words<80>()
 
   private init() {}
 
-  /// The state of the connection; nil if no agent writes the page any more.
-  public var connectivity: Connectivity? {
-    isAlive ? Connectivity(rawValue: connectivityValue) ?? .down : nil
+  /// The service whose state is that of the agent: that of devices.
+  ///
+  /// If only browsers are served, one to which there should be a connection.
+  public var main: Service { services[mainNumber] }
+
+  private var mainNumber: Int {
+    if isAlive, services[0].host.isEmpty {
+      for number in 1..<Lane.count where isMissed(number) { return number }
+    }
+    return 0
   }
+
+  @inline(never)
+  private func isMissed(_ number: Int) -> Bool {
+    let value = services[number].connectivityValue
+    return !services[number].host.isEmpty && value < Connectivity.up.rawValue
+  }
+
+  /// The state of the connection; nil if no agent writes the page any more.
+  public var connectivity: Connectivity? { isAlive ? main.connectivity : nil }
+
+  /// Calls `body` with each service that is in use, first that of devices.
+  public func forEachService(_ body: (borrowing Service) -> Void) {
+    for number in 0..<Lane.count { visit(number, body) }
+  }
+
+  @inline(never)
+  private func visit(_ number: Int, _ body: (borrowing Service) -> Void) {
+    if !services[number].host.isEmpty { body(services[number]) }
+  }
+
+  /// Whether services of browsers are in use: the first one gets the lane behind that of devices.
+  public var hasBrowsers: Bool { !services[1].host.isEmpty }
 
   /// The protocol in use.
   public var service: PushProtocol {
     PushProtocol(rawValue: UInt8(truncatingIfNeeded: protocolValue)) ?? .binary
   }
 
-  /// Why the service refuses the configuration, so that nothing is delivered; nil if it does not.
+  /// Why a service refuses the configuration, so that nothing is delivered; nil if none does.
   public var refusedConfiguration: Rejection.Reason? {
-    refusedConfigurationValue == 0
-      ? nil : Rejection.Reason(rawValue: UInt8(clamping: refusedConfigurationValue - 1))
+    Self.reason(refusedConfigurationValue)
+  }
+
+  @inline(never)
+  private static func reason(_ value: UInt32) -> Rejection.Reason? {
+    value == 0 ? nil : Rejection.Reason(rawValue: UInt8(clamping: value - 1))
+  }
+
+  /// Returns the words for a state; nil: no agent runs.
+  @inline(never)
+  public static func words(_ connectivity: Connectivity?) -> StaticString {
+    switch connectivity {
+    case .up: "connected"
+    case .connecting: "connecting"
+    case .down: "not connected"
+    case .idle: "idle"
+    case nil: "not running"
+    }
   }
 
   /// Whether an agent still writes the page.
   public var isAlive: Bool { aliveness != 0 }
 
   /// Appends the gateway, or why there is no connection.
-  public func appendWords(to text: inout Text) { words.append(to: &text) }
+  public func appendWords(to text: inout Text) {
+    let main = main
+    if services[0].host.isEmpty, !main.host.isEmpty {
+      main.appendHost(to: &text)
+      if !main.words.isEmpty { text.append(": ") }
+    }
+    main.appendWords(to: &text)
+  }
   /// Appends the report about the last suppressed token.
   public func appendSuppressed(to text: inout Text) { suppressedWords.append(to: &text) }
   /// Appends the version of TLS.
@@ -140,6 +230,8 @@ struct Words<let capacity: Int>: BitwiseCopyable {
       other += 1
     }
   }
+
+  var isEmpty: Bool { count == 0 }
 
   /// Limited, because another program may have written any count to the page.
   private var used: Int { Int(min(count, UInt32(capacity))) }

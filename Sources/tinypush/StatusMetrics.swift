@@ -56,24 +56,21 @@ enum StatusMetrics {
 
   /// A metric with a value for each service.
   private static let serviceMetrics: InlineArray<5, (StaticString, StaticString)> = [
-    ("connected", "Whether the agent is connected to the service."),
-    ("in_flight_notifications", "Notifications for the service that are not settled."),
-    ("accepted_total", "Notifications that the service accepted."),
-    ("refused_total", "Notifications that the service refused."),
-    ("gone_total", "Notifications to devices that the service called gone."),
+    ("service_connected", "Whether the agent is connected to the service."),
+    ("service_in_flight_notifications", "Notifications for the service that are not settled."),
+    ("service_accepted_total", "Notifications that the service accepted."),
+    ("service_refused_total", "Notifications that the service refused."),
+    ("service_gone_total", "Notifications to devices that the service called gone."),
   ]
 
   @inline(never)
   private static func write(_ index: Int, _ page: borrowing StatusPage, _ text: inout Text) {
     let (name, help) = serviceMetrics[index]
-    var metric = Text(capacity: 64)
-    metric.append("service_", name)
-    head(metric.bytes, index < 2 ? "gauge" : "counter", help.span, suffix: " ", &text)
+    head(name.span, index < 2 ? "gauge" : "counter", help.span, suffix: " ", &text)
     page.forEachService { service in
       var host = Text(capacity: 1280)
       service.appendHost(to: &host)
-      text.append("tinypush_", bytes: metric.bytes)
-      text.append("{service=")
+      text.append("tinypush_", name, "{service=")
       text.append(json: host)
       text.append(",recipients=\"", service.recipients, "\"} ")
       let values: InlineArray<5, UInt64> = [

@@ -98,6 +98,7 @@ import Testing
     let text = try source("tinypush/StatusMetrics.swift")
     let gauges = all(#/(?:gauge|head)\(\s*"([a-z_]+)"/#, in: text)
     let labelled = all(#/tinypush_([a-z]+_total)\{/#, in: text)
+      .union(all(#/\("(service_[a-z_]+)"/#, in: text))
     let documented = all(#/(?m)^\.It Ic tinypush_([a-z_]+)/#, in: try page.section("METRICS"))
     #expect(documented == gauges.union(labelled))
   }

@@ -353,7 +353,7 @@ import Testing
       try Set(shown(sandbox, on: "laptop")) == alerts(1...20)
         && shown(sandbox, on: "phone") == ["Phone"]
     }
-    #expect(box.queued.count == 100)
+    try wait(for: "their files to leave") { box.queued.count == 100 }
     let again = try Sandbox(in: box, ["--port", "\(port)"], hasDevices: true, name: "other")
     try wait(for: "the rest") { try Set(shown(again, on: "tablet")) == alerts(1...100) }
     try wait(for: "the spool to be empty") { box.queued == [] }

@@ -67,6 +67,7 @@ extension Agent {
       } else {
         let problem = connectionProblem
         text.append(bytes: problem.count > 0 ? problem : providerToken.problem.unsafeBytes)
+        if problem.count == 0, providerToken.problem.count == 0 { text.append(vapidToken.problem) }
       }
     }
   }

@@ -159,7 +159,7 @@ extension Ledger {
     if isPostponed {
       life.postponed += 1
       file?.wasPostponed = true
-      if let file, file.items.isEmpty { file.wasPostponedEarly = true }
+      if let file, file.items.isEmpty { file.postponedEarly = file.bytes.count }
     } else if let file {
       reopen(file)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The counts of notifications in a gateway's record; the tokens, or the texts of a device, count from 1.
+/// The counts of notifications in a gateway's record; the tokens, or the texts to a token, count from 1.
 struct Tally: Decodable {
   var lost: Int
   var firstLost: [Int]
@@ -20,10 +20,10 @@ struct Tally: Decodable {
 
   /// - Parameters:
   ///   - records: the record directory of gateway.py, or the output of a sandbox.
-  ///   - device: the device of a sandbox that got texts such as "Tank 7".
-  init(_ records: String, count: Int, of device: String? = nil, in box: Box) throws {
+  ///   - token: the device token, or end of an endpoint, that got texts such as "Tank 7".
+  init(_ records: String, count: Int, of token: String? = nil, in box: Box) throws {
     let counted = try box.run(
-      ["python3", Build.tools + "/tally.py", "\(count)", records] + (device.map { [$0] } ?? []))
+      ["python3", Build.tools + "/tally.py", "\(count)", records] + (token.map { [$0] } ?? []))
     guard counted.status == 0 else { throw Failure(counted.errors) }
     self = try JSONDecoder().decode(Tally.self, from: Data(counted.output.utf8))
   }

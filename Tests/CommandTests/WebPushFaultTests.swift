@@ -140,9 +140,10 @@ import Testing
     #expect(try last.wait() == 0, "\(last.errors)")
     let time = ContinuousClock.now - start
     for service in [services.faulty, services.sound] {
-      for (tally, device) in try zip(service.tallies(number), service.devices) {
+      for (tally, device) in try zip(service.tallies(number), service.devices.map(\.name)) {
         let words = "\(device): \(tally), \(unsettled) unsettled\n\(last.errors)"
-        try Table.add("kill -9, \(kills) times: \(device)", Way.near.rawValue, tally, time)
+        try Table.add(
+          "Web Push: kill -9, \(kills) times, \(device)", Way.near.rawValue, tally, time)
         #expect(tally.lost == 0, "\(words)")
         #expect(tally.shownTwice == 0, "\(words)")
         #expect(tally.duplicates <= unsettled, "\(words)")
@@ -178,11 +179,11 @@ private struct Services {
     apple = try Service(in: box, "apple", place == .apple ? options : [])
     browser = try Service(in: box, "browser", place == .browser ? options : [])
     (faulty, sound) = place == .apple ? (apple, browser) : (browser, apple)
-    for number in 1...devices {
-      try box.add(apple.sandbox.token(box, "add", "phone-\(number)"), to: "family")
-      try box.add(browser.sandbox.subscription(box, "browser-\(number)"), to: "family")
-      apple.devices.append("phone-\(number)")
-      browser.devices.append("browser-\(number)")
+    for name in (1...devices).map({ "phone-\($0)" }) {
+      try apple.add(name, apple.sandbox.token(box, "add", name))
+    }
+    for name in (1...devices).map({ "browser-\($0)" }) {
+      try browser.add(name, browser.sandbox.subscription(box, name))
     }
     try box.write(box.text("apple/ca.pem") + box.text("browser/ca.pem"), to: "both.pem")
   }
@@ -218,11 +219,19 @@ private final class Service {
   private(set) var sandbox: Sandbox
   /// The journals of the sandboxes before this one.
   private var earlier = ""
-  var devices: [String] = []
+  /// The devices, each with its token or the end of its endpoint.
+  private(set) var devices: [(name: String, token: String)] = []
 
   init(in box: Box, _ name: String, _ options: [String]) throws {
     (self.box, self.name) = (box, name)
     sandbox = try Sandbox(in: box, options, hasDevices: true, name: name)
+  }
+
+  /// Adds a device token or a subscription to the recipients file.
+  func add(_ device: String, _ recipient: String) throws {
+    try box.add(recipient, to: "family")
+    let token = try #require(recipient.firstMatch(of: /[0-9a-f]{64}/))
+    devices.append((device, String(token.output)))
   }
 
   func events(_ event: String) throws -> [[String: Any]] { try sandbox.events(event) }
@@ -241,6 +250,6 @@ private final class Service {
   func tallies(_ count: Int) throws -> [Tally] {
     try stop()
     let journal = try box.write(earlier + sandbox.child.output, to: name + ".journal")
-    return try devices.map { try Tally(journal, count: count, of: $0, in: box) }
+    return try devices.map { try Tally(journal, count: count, of: $0.token, in: box) }
   }
 }

@@ -105,7 +105,8 @@ extension HTTP2Link {
       recordProgress()
       if service.endsAfterRefusals { pace.sendOneAtATime() }
       pace.answered()
-      let least = waits.fail(request.device).wait
+      let least = waits.failTogether(
+        request.device, sentAt: request.sentAt ?? time.now, at: time.now)
       giveBack(place, .tooManyRequests, notBefore: time.now + max(least, wait ?? least))
     case .trouble(let rejection): isTroubled(place, .serviceTrouble, .troubled(rejection), wait)
     case .configuration(let rejection): isRefused(place, rejection)

@@ -15,6 +15,8 @@ struct Waits: ~Copyable {
     var isAmongRefused = false
     /// Whether others were let go before it on this connection.
     fileprivate var wasPassedOver = false
+    /// When its wait is over, if that was noted.
+    fileprivate var until: Instant?
     fileprivate var reason = Rejection.Reason.other
     /// The number of accepted notifications at the last refusal.
     private var accepted: UInt64 = 0
@@ -60,6 +62,20 @@ struct Waits: ~Copyable {
     let index = (0..<count).first { entries[$0].key == key } ?? add(key)
     entries[index].failures = min(entries[index].failures + 1, UInt8(Self.failuresMax))
     return entries[index]
+  }
+
+  /// Notes that a device had too many requests, and returns how long the refused one waits.
+  ///
+  /// Only the first refusal counts of all requests that were sent before the wait is over. Otherwise
+  /// ten requests that are refused together would wait for five minutes.
+  mutating func failTogether(_ key: UInt64, sentAt: Instant, at now: Instant) -> Duration {
+    let known = (0..<count).first { number in
+      entries[number].key == key && entries[number].until.map { sentAt < $0 } ?? false
+    }
+    if let known { return entries[known].wait }
+    let wait = fail(key).wait
+    for index in 0..<count where entries[index].key == key { entries[index].until = now + wait }
+    return wait
   }
 
   /// Notes a refusal for a reason that may concern this notification or all, and returns the entry.

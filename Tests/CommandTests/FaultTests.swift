@@ -6,6 +6,9 @@ import Testing
 /// The released build delivers 20,000 notifications for the table, and 5,000 otherwise.
 @Suite(.sideBySide) struct FaultTests {
   fileprivate static let count = Table.isMade ? 20_000 : 5000
+  /// The connections that end without a fault: each 5,000 notifications or so fill the agent's memory
+  /// for what is in flight, and a barrier empties it.
+  private static let barriers = (count - 1) / 5000
   private static let files = 1200
   private static let at = 1000
   private static let notifications = Result {
@@ -89,7 +92,9 @@ import Testing
     // A gateway that hangs may cost a second connection, if TCP has acknowledged all bytes: the
     // agent cannot yet tell this gateway from one that answers no barriers.
     let reconnects = row.fault.hasPrefix("stall") ? 1...2 : 1...1
-    #expect(reconnects.contains(tally.connections - 1), "a fault costs one reconnect: \(words)")
+    #expect(
+      reconnects.contains(tally.connections - 1 - Self.barriers),
+      "a fault costs one reconnect: \(words)")
     #expect(tally.duplicatesWithin == 0, "\(words)")
     if row.isAnswered { #expect(tally.duplicates == 0, "\(words)") }
     #expect(tally.duplicates <= Self.at, "only notifications accepted before the fault: \(words)")
@@ -237,7 +242,7 @@ import Testing
       "two agents on one spool", Way.independent.rawValue, tally, ContinuousClock.now - start)
     #expect(tally.lost == 0, "\(tally)")
     #expect(tally.duplicates == 0, "\(tally)")
-    #expect(tally.connections == 1, "\(tally)")
+    #expect(tally.connections == 1 + Self.barriers, "\(tally)")
     try #expect(Totals(first.errors).delivered == Self.count)
     #expect(box.names(in: "failed") == [])
   }

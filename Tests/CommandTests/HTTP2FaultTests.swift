@@ -26,7 +26,7 @@ import Testing
   ///
   /// After such an answer the agent sends one request at a time and doubles its pause each time. If
   /// few requests are open, each troubled request may be one of these: hence the low number.
-  private static let last = Table.isMade ? 1100 : 1005
+  private static let last = 1005
 
   static let rows = [
     Row(testDescription: "cut", fault: "cut-lost@1000", isUncertain: true),

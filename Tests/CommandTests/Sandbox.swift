@@ -22,7 +22,7 @@ struct Sandbox {
     child = try box.start(
       Build.command(Build.host)
         + ["sandbox", "--json", "--dir", directory]
-        + (arguments.contains("--port") ? [] : ["--port", "0"])
+        + (arguments.contains("--port") ? ["--feedback-port", "0"] : ["--port", "0"])
         + (hasDevices ? [] : ["--any-token"]) + arguments, environment: environment)
     let first = try objects(child.line(#""event":"listening""#)).at(0)
     gateway = try first.member("gateway")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The counts of notifications in a gateway's record; the tokens count from 1.
+/// The counts of notifications in a gateway's record; the tokens, or the texts to a token, count from 1.
 struct Tally: Decodable {
   var lost: Int
   var firstLost: [Int]
@@ -11,14 +11,19 @@ struct Tally: Decodable {
   var duplicates: Int
   /// The duplicates on the connection of the first acceptance.
   var duplicatesWithin: Int
+  /// The duplicates that a device shows beside the first, over HTTP/2.
+  var shownTwice: Int?
   /// All notifications that arrived, with repeats.
   var seen: Int
   var connections: Int
   var faults: Int
 
-  /// - Parameter records: the record directory of gateway.py, or the output of a sandbox.
-  init(_ records: String, count: Int, in box: Box) throws {
-    let counted = try box.run(["python3", Build.tools + "/tally.py", "\(count)", records])
+  /// - Parameters:
+  ///   - records: the record directory of gateway.py, or the output of a sandbox.
+  ///   - token: the device token, or end of an endpoint, that got texts such as "Tank 7".
+  init(_ records: String, count: Int, of token: String? = nil, in box: Box) throws {
+    let counted = try box.run(
+      ["python3", Build.tools + "/tally.py", "\(count)", records] + (token.map { [$0] } ?? []))
     guard counted.status == 0 else { throw Failure(counted.errors) }
     self = try JSONDecoder().decode(Tally.self, from: Data(counted.output.utf8))
   }

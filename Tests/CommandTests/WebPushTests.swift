@@ -7,13 +7,7 @@ import Testing
 
   init() throws {
     box = try Box()
-    try FileManager.default.createDirectory(
-      atPath: box.path + "/recipients", withIntermediateDirectories: true)
-    let made = try box.run([
-      "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
-      "vapid.pem",
-    ])
-    guard made.status == 0 else { throw Failure(made.errors) }
+    try box.makeVAPIDKey()
   }
 
   /// Subscribes a page in a browser, and adds the subscription to a recipients file.
@@ -21,33 +15,21 @@ import Testing
   private func subscribe(
     _ sandbox: Sandbox, _ browser: String, to list: String
   ) throws -> String {
-    let added = try sandbox.device(box, "add", browser, "--browser")
-    guard added.status == 0 else { throw Failure(added.errors) }
-    let subscription = String(added.output.dropLast())
-    let known = try box.tinypush(
-      "recipient", "add", list, subscription, "-o", "recipients=\(box.path)/recipients")
-    guard known.status == 0 else { throw Failure(known.errors) }
+    let subscription = try sandbox.subscription(box, browser)
+    try box.add(subscription, to: list)
     return subscription
-  }
-
-  /// The settings for browsers.
-  private var settings: [String] {
-    [
-      "vapid-key=\(box.path)/vapid.pem", "contact=mailto:box@tinypush-tests.org",
-      "private-endpoints=yes", "recipients=\(box.path)/recipients",
-    ].flatMap { ["-o", $0] }
   }
 
   /// The settings of an agent that serves devices as well.
   private func both(_ sandbox: Sandbox) -> [String] {
-    ["--config", sandbox.http2Config, "-o", "spool=\(box.spool)"] + settings
+    ["--config", sandbox.http2Config, "-o", "spool=\(box.spool)"] + box.browserSettings
   }
 
   /// The settings of an agent that serves only browsers.
   private func alone(_ sandbox: Sandbox) throws -> [String] {
     let file = try box.write(
       "spool = spool\nstate = state\nca = \(sandbox.directory)/ca.pem\n", to: "tinypush.conf")
-    return ["--config", file] + settings
+    return ["--config", file] + box.browserSettings
   }
 
   private func agent(_ settings: [String], _ more: String...) throws -> Child {
@@ -86,9 +68,7 @@ import Testing
     try subscribe(sandbox, "laptop", to: "family")
     try subscribe(sandbox, "tablet", to: "family")
     let phone = try sandbox.token(box, "token", "phone")
-    let known = try box.tinypush(
-      "recipient", "add", "family", phone, "-o", "recipients=\(box.path)/recipients")
-    #expect(known.status == 0)
+    try box.add(phone, to: "family")
     let agent = try agent(both(sandbox))
     let sent = try box.tinypush(
       "send", "Tank low", "--title", "Cellar", "--url", "https://cellar.test/tank", "--to",
@@ -203,9 +183,7 @@ import Testing
     let again = try deliver(settings)
     #expect(again.status == 0 && again.errors.contains("1 suppressed"), "\(again.errors)")
     // A registration lifts the suppression.
-    let known = try box.tinypush(
-      "recipient", "add", "default", subscription, "-o", "recipients=\(box.path)/recipients")
-    #expect(known.status == 0)
+    try box.add(subscription, to: "default")
   }
 
   // MARK: - What the agent tells
@@ -474,11 +452,7 @@ import Testing
     let settings = try alone(sandbox)
     #expect(try deliver(settings).status == 0)
     // Another key: the browser that knows the first one refuses, and a new one accepts.
-    let made = try box.run([
-      "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
-      "vapid.pem",
-    ])
-    #expect(made.status == 0)
+    try box.makeVAPIDKey()
     try subscribe(sandbox, "tablet", to: "new")
     let agent = try agent(settings)
     try drop(2...2, to: "default")

@@ -100,9 +100,9 @@ final class SpoolFile {
   var isOriginalKept = false
   /// Whether something of it was put into `later/`.
   var wasPostponed = false
-  /// Whether that was before the file had items, as its writer had not ended: then nobody knows
-  /// which of them wait in `later/`.
-  var wasPostponedEarly = false
+  /// How much of it an agent could read when that was before the file had items, as its writer had
+  /// not ended: then nobody knows which of the items up to there wait in `later/`.
+  var postponedEarly = 0
   /// When an agent opened it last.
   var openedAt = Instant(milliseconds: 0)
   /// The agent that opened it last, and that agent's count of superseded notifications at first.

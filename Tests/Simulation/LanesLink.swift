@@ -132,6 +132,9 @@ struct LanesLink: Link {
   }
 
   mutating func nextStep(_ supply: Supply) -> Courier.Step? {
+    if supply.obstacle == .closed, isOpen {
+      ledger.complain("the open link to \(place.host ?? "nowhere") counts as closed")
+    }
     guard let host = place.host, supply.wantsConnection || place.link.isBusy else {
       place.upAt = nil
       return nil

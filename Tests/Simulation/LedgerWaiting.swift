@@ -150,16 +150,20 @@ extension Ledger {
   /// Notes that a notification to one recipient is about to go to `later/`.
   ///
   /// With several lanes, a link may have had it before, and the agent does not know that when it
-  /// comes back.
+  /// comes back. Of one that is in the spool several times, another copy may be the one that passed
+  /// the limits (lanes seed 987).
   func waits(_ number: Int) {
-    if hasLanes, life.framed.remove(number) != nil { life.limiting.seen.remove(number) }
+    guard hasLanes, life.framed.remove(number) != nil else { return }
+    if places[number, default: 1] == 1, !isRepeatable(number) {
+      life.limiting.seen.remove(number)
+    }
   }
 
   func postponed(_ file: SpoolFile?, _ isPostponed: Bool) {
     if isPostponed {
       life.postponed += 1
       file?.wasPostponed = true
-      if let file, file.items.isEmpty { file.wasPostponedEarly = true }
+      if let file, file.items.isEmpty { file.postponedEarly = file.bytes.count }
     } else if let file {
       reopen(file)
     }

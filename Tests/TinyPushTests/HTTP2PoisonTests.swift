@@ -190,6 +190,26 @@ func `two notifications that the service never takes hold up no other`(cause: In
   #expect(world.taken == [1, 2, 3])
 }
 
+@Test func `alerts for one device that are refused together wait as long as one`() {
+  let (world, service) = http2World()
+  let start = world.timeline.now
+  service.respond = { _ in
+    start.until(world.timeline.now) < .seconds(3)
+      ? (.answer(429, #"{"reason":"TooManyRequests"}"#, retryAfter: 1), 20) : (.accept, 20)
+  }
+  let numbers = (1...50).map { World.number(7, serial: $0) }
+  for number in numbers {
+    world.put(
+      "\(number)",
+      text:
+        #"{"token":"\#(World.token(7))","payload":{"aps":{"badge":1},"n":\#(World.serial(of: number))}}"#,
+      numbers: [number])
+  }
+  world.run(.seconds(10))
+  #expect(world.taken == Set(numbers))
+  #expect(service.requests < 5 * numbers.count)
+}
+
 @Test func `too many provider tokens end a run once after a while`() {
   let (world, service) = http2World(usesProviderToken: true, once: true)
   service.respond = { _ in (.answer(429, #"{"reason":"TooManyProviderTokenUpdates"}"#), 1) }

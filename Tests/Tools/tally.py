@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Counts what a gateway received of the notifications whose tokens are the numbers from 1 to COUNT.
 
-    tally.py COUNT RECORD|JOURNAL
+    tally.py COUNT RECORD|JOURNAL [TOKEN]
 
 RECORD is a directory of gateway.py or http2gateway.py; JOURNAL is the output of `sandbox --json`.
+With TOKEN, the numbers are those in the texts ("Tank 7") to this device token, or to the browser
+whose endpoint ends with it.
 Prints a JSON object:
 
     lost          how many numbers were neither accepted nor refused, and the first ten of them
@@ -14,6 +16,10 @@ Prints a JSON object:
     connections   connections, with a completed handshake
     faults        faults that a sandbox caused
 
+with TOKEN:
+
+    shownTwice    how often a number was accepted again with another collapse ID or payload
+
 and for http2gateway.py, where the statuses 400, 410 and 413 count as refused:
 
     shownTwice    how often a number was accepted again without its earlier apns-collapse-id
@@ -23,6 +29,7 @@ and for http2gateway.py, where the statuses 400, 410 and 413 count as refused:
 """
 import collections
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -51,21 +58,28 @@ def recorded(record):
         "discarded": len(frames("discarded")), "connections": events.count("open"), "faults": 0}
 
 
-def journalled(journal):
+def journalled(journal, token=None):
     """Returns the same from a sandbox's journal."""
-    accepted, refused, discarded, kinds = [], [], 0, collections.Counter()
+    accepted, refused, discarded, kinds, shown, twice = [], [], 0, collections.Counter(), {}, 0
     for line in open(journal):
         event = json.loads(line)
         kind = event["event"]
         kinds[kind] += 1
-        if kind == "accepted":
+        if token and kind in ("accepted", "refused"):
+            if kind == "accepted" and event["token"] == token:
+                name = event["collapseId"], str(event["payload"])
+                found = int(re.search(r"Tank (\d+)", name[1])[1])
+                accepted.append((event["connection"], found))
+                twice += shown.setdefault(found, name) != name
+        elif kind == "accepted":
             accepted.append((event["connection"], int(event["token"], 16)))
         elif kind == "discarded":
             discarded += event["notifications"]
         elif kind == "refused" and event["status"] != BARRIER_STATUS:
             refused.append(int(event["token"], 16))
     return accepted, refused, {
-        "discarded": discarded, "connections": kinds["connected"], "faults": kinds["fault"]}
+        "discarded": discarded, "connections": kinds["connected"], "faults": kinds["fault"]} | (
+        {"shownTwice": twice} if token else {})
 
 
 def requested(record):
@@ -98,8 +112,10 @@ def requested(record):
 
 def main():
     count, where = int(sys.argv[1]), Path(sys.argv[2])
-    read = requested if (where / "requests").exists() else recorded if where.is_dir() else journalled
-    accepted, refused, sums = read(where)
+    if where.is_dir():
+        accepted, refused, sums = (requested if (where / "requests").exists() else recorded)(where)
+    else:
+        accepted, refused, sums = journalled(where, *sys.argv[3:])
     known = {token for _, token in accepted}
     lost = [token for token in range(1, count + 1) if token not in known and token not in refused]
     print(json.dumps({

@@ -24,7 +24,7 @@ struct ServiceSettings: ~Copyable {
         .time(min: 5000, max: 86_400_000) { $0.idle = $1 }),
       Setting(
         "page-files", "DIR",
-        "the files of the page for browsers; serves the page, and takes registrations",
+        "the page for browsers; serves the page, and takes registrations",
         .path { $0.pageFiles = $1 }),
     ])
 

@@ -105,9 +105,9 @@ extension HTTP2Link {
       recordProgress()
       if service.endsAfterRefusals { pace.sendOneAtATime() }
       pace.answered()
-      let least = waits.failTogether(
-        request.device, sentAt: request.sentAt ?? time.now, at: time.now)
-      giveBack(place, .tooManyRequests, notBefore: time.now + max(least, wait ?? least))
+      let rest = waits.failTogether(
+        request.device, sentAt: request.sentAt ?? time.now, at: time.now, wait)
+      giveBack(place, .tooManyRequests, notBefore: time.now + rest)
     case .trouble(let rejection): isTroubled(place, .serviceTrouble, .troubled(rejection), wait)
     case .configuration(let rejection): isRefused(place, rejection)
     case .expiredProviderToken:

@@ -68,12 +68,17 @@ struct Waits: ~Copyable {
   ///
   /// Only the first refusal counts of all requests that were sent before the wait is over. Otherwise
   /// ten requests that are refused together would wait for five minutes.
-  mutating func failTogether(_ key: UInt64, sentAt: Instant, at now: Instant) -> Duration {
+  ///
+  /// - Parameter wanted: how long the service wants the device to wait; nil: it does not say.
+  mutating func failTogether(
+    _ key: UInt64, sentAt: Instant, at now: Instant, _ wanted: Duration?
+  ) -> Duration {
     let known = (0..<count).first { number in
       entries[number].key == key && entries[number].until.map { sentAt < $0 } ?? false
     }
-    if let known { return entries[known].wait }
-    let wait = fail(key).wait
+    let own = known.map { entries[$0].wait } ?? fail(key).wait
+    let wait = max(own, wanted ?? own)
+    if known != nil { return wait }
     for index in 0..<count where entries[index].key == key { entries[index].until = now + wait }
     return wait
   }

@@ -46,8 +46,11 @@ enum RecipientInvitation {
     let path = config.vapidKey.pointer
     guard !config.vapidKey.isEmpty, !config.webPage.isEmpty else {
       var text = Text()
-      text.append("write the lines vapid-key = credentials/vapid.pem, ")
-      text.append("contact = mailto:YOUR-ADDRESS and web-page = https://HOST/web/ into ")
+      text.append(
+        config.vapidKey.isEmpty
+          ? "write the lines vapid-key = credentials/vapid.pem, contact = mailto:YOUR-ADDRESS and "
+          : "write the line ")
+      text.append("web-page = https://HOST/web/ into ")
       text.append(printable: CString.span(arguments.configPath))
       text.append(" (man tinypush-webpush)")
       throw arguments.fail(config.isUnread ? .noPermission : .config, text)

@@ -85,7 +85,7 @@ enum StatusJSON {
       word.clear()
       service.appendWords(to: &word)
       text.member("detail", string: word)
-      writeWait(of: service, now, in: &text)
+      if isAlive { writeWait(of: service, now, in: &text) }
       if let reason = service.refusedConfiguration {
         text.member("configuration_refused", word: reason.name)
       }

@@ -57,6 +57,20 @@ extension Moment: Sendable {}
       Moment(at: 5003, settled: 2, isConnected: true),
     ]),
   Story(
+    "what others take does not end a service's outage that an earlier agent has told", told: 1,
+    [
+      Moment(at: 0, waits: true, missedSince: 0, settled: 7, isConnected: true),
+      Moment(at: 5, waits: true, missedSince: 0, settled: 8, isConnected: true),
+      Moment(at: 9, waits: true, missedSince: 0, settled: 9, isConnected: true),
+      Moment(at: 12, waits: true, missedSince: 11, settled: 10, tells: ["offline over"]),
+    ]),
+  Story(
+    "the count of an earlier agent is no progress", told: 1,
+    [
+      Moment(at: 0, waits: true, settled: 7), Moment(at: 5, waits: true, settled: 7),
+      Moment(at: 9, waits: true, settled: 8, tells: ["offline over"]),
+    ]),
+  Story(
     "an outage counts from the first waiting notification", deadline: 9600,
     [Moment(at: 0), Moment(at: 9000, waits: true), Moment(at: 9599, waits: true)]),
   Story(

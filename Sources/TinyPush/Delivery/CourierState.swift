@@ -6,12 +6,15 @@ extension Courier {
   /// The number of notifications of a lane that were read and are not settled.
   public func inFlight(in lane: Lane) -> Int { outbox.count(of: lane) }
 
-  /// The lane of browsers that has settled nothing for longest while notifications wait in it, and
-  /// since when; nil: there is none.
+  /// The lane that has settled nothing for longest while notifications wait in it, and since when;
+  /// nil: there is none.
+  ///
+  /// The binary protocol does not tell when a notification is accepted, so its lane does not count.
   @inline(never)
   public func mostMissed() -> (lane: Lane, since: Instant)? {
     var most: (lane: Lane, since: Instant)?
-    for number in 1..<Lane.count where outbox.count(of: Lane(number)) > 0 {
+    let first = settings.rules.service == .http2 && settings.hasWebPush ? 0 : 1
+    for number in first..<Lane.count where outbox.count(of: Lane(number)) > 0 {
       if most.map({ progressAt[number] < $0.since }) ?? true {
         most = (Lane(number), progressAt[number])
       }

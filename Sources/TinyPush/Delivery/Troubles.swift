@@ -5,7 +5,7 @@ public struct Troubles: BitwiseCopyable {
   /// A kind of problem.
   public enum Kind: UInt8 {
     /// Notifications wait, and none could be delivered for a long time, to any service or to one of
-    /// browsers.
+    /// several.
     case offline
     /// The client certificate expires soon, or has expired.
     case certificate
@@ -30,8 +30,8 @@ public struct Troubles: BitwiseCopyable {
     public var time: Time
     /// Whether a notification in the spool can be delivered now.
     public var isWaiting = false
-    /// Since when a service of browsers has taken none of the notifications that wait for it, while
-    /// another service may; nil: there is no such service.
+    /// Since when a service has taken none of the notifications that wait for it, while another
+    /// service may; nil: there is no such service.
     public var missedSince: Instant?
     /// The notifications settled since the agent started.
     public var settled: UInt64 = 0
@@ -58,7 +58,8 @@ public struct Troubles: BitwiseCopyable {
   private var present: UInt8
   /// A bit for each kind of problem whose beginning was reported.
   public private(set) var reported: UInt8
-  private var settled: UInt64 = 0
+  /// The notifications settled at the last update; nil: there was no update.
+  private var settled: UInt64?
   private var stuckSince: Instant?
   private var missedSince: Instant?
   private var goodSince: Instant?
@@ -77,7 +78,8 @@ public struct Troubles: BitwiseCopyable {
   /// Takes the present facts; the agent calls it before each wait.
   public mutating func update(_ facts: Facts) {
     let now = facts.time.now
-    let isProgress = facts.settled != settled
+    // An agent that follows another one goes on with the other's count.
+    let isProgress = facts.settled != settled ?? facts.settled
     settled = facts.settled
 
     if !facts.isWaiting || isProgress || facts.isSettling {
@@ -85,10 +87,12 @@ public struct Troubles: BitwiseCopyable {
     } else if stuckSince == nil {
       stuckSince = now
     }
+    // What other services take does not end the trouble of one that takes nothing.
+    let isMissed = facts.missedSince != nil && facts.missedSince == missedSince ?? facts.missedSince
     missedSince = facts.missedSince
     if let since = longestSince, since + after <= now {
       set(.offline, true)
-    } else if isProgress || facts.isConnected && !facts.isWaiting {
+    } else if isProgress && !isMissed || facts.isConnected && !facts.isWaiting {
       set(.offline, false)
     }
 
@@ -112,6 +116,11 @@ public struct Troubles: BitwiseCopyable {
     var since = stuckSince
     since.include(missedSince)
     return since
+  }
+
+  /// Whether no service has taken anything for so long that this is trouble.
+  public func isEverywhere(at now: Instant) -> Bool {
+    stuckSince.map { $0 + after <= now } ?? false
   }
 
   private func has(_ kind: Kind) -> Bool { present & kind.bit != 0 }

@@ -65,17 +65,27 @@ extension Agent {
         text.append("; ")
         text.append(refused.advice)
       } else {
-        let problem = connectionProblem
-        text.append(bytes: problem.count > 0 ? problem : providerToken.problem.unsafeBytes)
-        if problem.count == 0, providerToken.problem.count == 0 { text.append(vapidToken.problem) }
+        let start = text.count
+        appendConfigProblem(to: &text)
+        if text.count == start { text.append(bytes: providerToken.problem.unsafeBytes) }
+        if text.count == start { text.append(vapidToken.problem) }
       }
     }
   }
 
-  /// The lane of browsers that has taken nothing for so long that this is trouble; nil: there is
-  /// none, or the trouble is everywhere.
+  /// Appends why a connection failed because of our certificate or key, if one did.
+  private func appendConfigProblem(to text: inout Text) {
+    for number in 0..<link.lanes
+    where channels.has(Lane(number)) && channels[Lane(number)].state.isConfigBroken {
+      return text.append(bytes: problem(of: Lane(number)))
+    }
+  }
+
+  /// The lane that has taken nothing for so long that this is trouble; nil: there is none, or the
+  /// trouble is everywhere.
   private func missedLane(_ time: Time) -> Lane? {
-    guard let (lane, since) = courier.mostMissed(), since + config.troubleAfter <= time.now,
+    guard !troubles.isEverywhere(at: time.now), let (lane, since) = courier.mostMissed(),
+      since + config.troubleAfter <= time.now,
       channels.has(lane)
     else { return nil }
     return lane

@@ -168,6 +168,17 @@ struct MappedStatusPage: ~Copyable {
     page.pointee.refusedConfigurationValue = 0
     for number in 0..<link.lanes { update(Lane(number), courier, link) }
     clinux_end_change(&page.pointee.sequence)
+    for number in 1..<max(link.lanes, 1) { rest(Lane(number)) }
+  }
+
+  /// Publishes that nothing needs a connection to a service of browsers, which is no trouble.
+  private func rest(_ lane: Lane) {
+    let service = service(lane)
+    guard service.pointee.inFlight == 0 else { return }
+    switch service.pointee.connectivity {
+    case .up, .idle: return
+    default: change(lane, .idle, words: Span())
+    }
   }
 
   private func update(_ lane: Lane, _ courier: borrowing Courier, _ link: borrowing PushLink) {
@@ -179,9 +190,6 @@ struct MappedStatusPage: ~Copyable {
     service.pointee.refusedConfigurationValue = refused
     if page.pointee.refusedConfigurationValue == 0 {
       page.pointee.refusedConfigurationValue = refused
-    }
-    if lane != .devices, service.pointee.inFlight == 0, service.pointee.connectivity != .up {
-      service.pointee.connectivityValue = StatusPage.Connectivity.idle.rawValue
     }
   }
 

@@ -87,7 +87,8 @@ import Testing
     }
     let lines =
       "write the lines vapid-key = credentials/vapid.pem, contact = mailto:YOUR-ADDRESS and"
-    try check(invite(box, "family", settings: []), 78, lines + " web-page = https://HOST/web/ into")
+    try check(
+      invite(box, "family", settings: []), 78, "write the line web-page = https://HOST/web/ into")
     try check(invite(box, "family"), 66, "create the directory, or set recipients")
     mkdir(box.path + "/recipients", 0o755)
     try check(
@@ -98,7 +99,7 @@ import Testing
     try check(invite(box, "family", "more"), 64, "unexpected argument more")
     try check(
       box.tinypush("recipient", "invite", "family", "--config", box.path + "/tinypush.conf"), 78,
-      lines)
+      lines + " web-page = https://HOST/web/ into")
     try box.write("no key", to: "credentials/vapid.pem")
     try check(invite(box, "family"), 78, "vapid-key: ")
     #expect(try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients") == [])

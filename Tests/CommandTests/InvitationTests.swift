@@ -111,8 +111,8 @@ import Testing
     try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
     mkdir(box.path + "/recipients", 0o755)
     func shown(program: String) throws -> String {
-      let stub = try box.write("#!/bin/sh\n" + program, to: "bin/qrencode")
-      chmod(stub, 0o755)
+      let qrencode = try box.write("#!/bin/sh\n" + program, to: "bin/qrencode")
+      chmod(qrencode, 0o755)
       let child = try invite(
         box, "family",
         prefix: [

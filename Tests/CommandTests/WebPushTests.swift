@@ -32,6 +32,22 @@ import Testing
     return ["--config", file] + box.browserSettings
   }
 
+  /// Starts a service with a browser in the list `good`, and ends another one with a browser in `bad`,
+  /// whose subscription is returned as well.
+  ///
+  /// The authorities of both are in `both.pem`.
+  private func servicesOfWhichOneIsDown() throws -> (
+    up: Sandbox, down: Sandbox, subscription: String
+  ) {
+    let up = try Sandbox(in: box, hasDevices: true)
+    let down = try Sandbox(in: box, hasDevices: true, name: "other")
+    try subscribe(up, "laptop", to: "good")
+    let subscription = try subscribe(down, "tablet", to: "bad")
+    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    #expect(try down.child.terminate() == 0)
+    return (up, down, subscription)
+  }
+
   private func agent(_ settings: [String], _ more: String...) throws -> Child {
     try box.start(Build.command(Build.host) + ["run"] + settings + more.flatMap { ["-o", $0] })
   }
@@ -192,13 +208,8 @@ import Testing
     throws
   {
     defer { box.end() }
-    let sandbox = try Sandbox(in: box, hasDevices: true)
-    let other = try Sandbox(in: box, hasDevices: true, name: "other")
-    try subscribe(sandbox, "laptop", to: "good")
-    let subscription = try subscribe(other, "tablet", to: "bad")
-    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    let (sandbox, other, subscription) = try servicesOfWhichOneIsDown()
     let (up, down) = ("localhost:\(sandbox.gateway)", "localhost:\(other.gateway)")
-    #expect(try other.child.terminate() == 0)
     let settings =
       try both(sandbox)
       + ["-o", "ca=\(box.path)/both.pem", "-o", "status=\(box.path)/page", "-o", "log=deliveries"]
@@ -274,12 +285,7 @@ import Testing
     throws
   {
     defer { box.end() }
-    let sandbox = try Sandbox(in: box, hasDevices: true)
-    let other = try Sandbox(in: box, hasDevices: true, name: "other")
-    try subscribe(sandbox, "laptop", to: "good")
-    try subscribe(other, "tablet", to: "bad")
-    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
-    #expect(try other.child.terminate() == 0)
+    let (sandbox, other, _) = try servicesOfWhichOneIsDown()
     let settings =
       try alone(sandbox)
       + ["-o", "ca=\(box.path)/both.pem", "-o", "status=\(box.path)/page"]
@@ -310,15 +316,8 @@ import Testing
 
   @Test func `a push service that is down holds up no phone and no other browser`() throws {
     defer { box.end() }
-    let sandbox = try Sandbox(in: box, hasDevices: true)
-    let other = try Sandbox(in: box, hasDevices: true, name: "other")
-    try subscribe(sandbox, "laptop", to: "good")
-    try subscribe(other, "tablet", to: "bad")
-    // Both services have certificates of the same authority.
-    try box.write(
-      box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
+    let (sandbox, other, _) = try servicesOfWhichOneIsDown()
     let port = other.gateway
-    #expect(try other.child.terminate() == 0)
     let agent = try agent(both(sandbox), "ca=\(box.path)/both.pem")
     try drop(1...100, to: "bad")
     try wait(for: "the first attempt") {
@@ -359,12 +358,7 @@ import Testing
 
   @Test func `on-trouble tells of a service that is down while the others deliver`() throws {
     defer { box.end() }
-    let sandbox = try Sandbox(in: box, hasDevices: true)
-    let other = try Sandbox(in: box, hasDevices: true, name: "other")
-    try subscribe(sandbox, "laptop", to: "good")
-    try subscribe(other, "tablet", to: "bad")
-    try box.write(box.text("sandbox/ca.pem") + box.text("other/ca.pem"), to: "both.pem")
-    #expect(try other.child.terminate() == 0)
+    let (sandbox, other, _) = try servicesOfWhichOneIsDown()
     let agent = try agent(
       both(sandbox), "ca=\(box.path)/both.pem", "trouble-after=2s",
       #"on-trouble=echo "$TINYPUSH_TROUBLE $TINYPUSH_KIND $TINYPUSH_REASON" >>\#(box.path)/told"#)

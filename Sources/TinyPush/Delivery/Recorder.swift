@@ -77,6 +77,7 @@ struct Recorder: ~Copyable {
   }
 
   /// Prepares the report of a settled message that needs no record.
+  @inline(never)
   mutating func settle(
     _ outcome: Settlement.Outcome, _ message: MessageNumber, in outbox: borrowing Outbox,
     _ files: borrowing TakenFiles
@@ -90,6 +91,7 @@ struct Recorder: ~Copyable {
   }
 
   /// Prepares the report of a settled notification.
+  @inline(never)
   mutating func settle(
     _ outcome: Settlement.Outcome, _ number: UInt16, in outbox: borrowing Outbox,
     _ files: borrowing TakenFiles

@@ -69,6 +69,7 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
 /// `{"fr": {"title": "…", "body": "…"}, "en": "…"}`. The text must be valid.
 package enum Localization {
   /// Returns the alert with the longest tag that a lookup of `language` matches.
+  @inline(never)
   package static func alert(
     for language: LanguageTag, in object: Range<Int>, of text: Span<UInt8>
   ) -> Alert? {

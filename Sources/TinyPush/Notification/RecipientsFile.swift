@@ -244,6 +244,7 @@ public enum RecipientsFile {
 
   /// Returns the token at the start: a word, or groups of eight digits with spaces between them, as
   /// in `<740f4707 bebcf74f>`, or JSON.
+  @inline(never)
   private static func token(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
     let first = word(line, from: &place)
     if first.count > 0, line[first.lowerBound] == .openBrace {

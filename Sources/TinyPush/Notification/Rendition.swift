@@ -46,6 +46,7 @@ package struct Rendition {
     if bytes > limit { _ = trim(to: limit, in: text) }
   }
 
+  @inline(never)
   private mutating func localize(
     _ notification: Notification, _ language: LanguageTag?, _ text: Span<UInt8>, _ rules: Rules
   ) {

@@ -26,6 +26,7 @@ package struct BeingWritten: ~Copyable {
   }
 
   /// Begins a wait; returns whether the wait for another file ended for lack of room.
+  @inline(never)
   mutating func begin(
     _ name: Span<UInt8>, at now: Instant, for wait: Duration = patience
   ) -> Bool {

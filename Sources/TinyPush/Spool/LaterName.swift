@@ -25,6 +25,7 @@ public struct LaterName {
   package let headBytes: Int
 
   /// Reads a name; nil if the agent did not give it.
+  @inline(never)
   public init?(_ name: Span<UInt8>) {
     guard name.count > 45, name[10] == .dot, name[27] == .dot,
       let due = name.extracting(0..<Self.dueDigits).wholeNumber,

@@ -40,7 +40,8 @@ public struct Setting<Settings: ~Copyable>: Sendable {
   let only: Only?
   private let kind: Kind
 
-  /// Makes a setting.
+  /// Makes a setting; inlined, so that the compiler makes constant data of the table.
+  @inline(__always)
   public init(
     _ name: StaticString, _ values: StaticString, default standard: StaticString = "",
     for reader: Config.Reader = .agent, only: Only? = nil, _ help: StaticString, _ kind: Kind
@@ -80,6 +81,7 @@ public struct SettingsTable<Settings: ~Copyable>: Sendable {
   public let page: StaticString
 
   /// Makes the table of the file that a manual page describes.
+  @inline(__always)
   public init(of page: StaticString, _ rows: [Setting<Settings>]) {
     self.page = page
     self.rows = rows

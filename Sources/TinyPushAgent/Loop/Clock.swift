@@ -11,6 +11,7 @@ public enum Clock {
   /// Returns how long this machine has been suspended since it started.
   static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
 
+  @inline(never)
   private static func read(_ clock: clockid_t) -> Instant {
     var time = timespec()
     clock_gettime(clock, &time)

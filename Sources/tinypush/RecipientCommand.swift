@@ -232,7 +232,7 @@ enum RecipientCommand {
     else {
       throw fail(error, config.recipients.span, nil, arguments)
     }
-    var lines = RecipientLines(isJSON: isJSON)
+    var lines = RecipientLines(isJSON: isJSON, config.status.pointer)
     var status = ExitStatus.ok
     if arguments.operand(1) == nil {
       error = listing.forEachName { name in
@@ -290,17 +290,24 @@ struct RecipientLines: ~Copyable {
   private let isJSON: Bool
   private let terminal = Terminal(STDOUT_FILENO)
   private var text = Text(capacity: 2 * flushedBytes)
+  /// What the agent tells of acceptances; nil if there is no status page.
+  private var status: StatusReading?
 
-  init(isJSON: Bool) {
+  init(isJSON: Bool, _ status: UnsafePointer<CChar>) {
     self.isJSON = isJSON
+    do throws(StatusReading.Problem) {
+      self.status = try StatusReading(status)
+    } catch {
+      self.status = nil
+    }
   }
 
   deinit {}
 
   /// Prints a recipient: `NAME TOKEN lang=TAG registered=SECONDS # COMMENT`, or an object.
   ///
-  /// The object has `name`, `line`, `token`, `service`, `language`, `registered` and `comment`. On a
-  /// terminal that is too narrow, the token has a line of its own, so that it can be copied. Of a
+  /// The object has `name`, `line`, `token`, `service`, `language`, `registered`, `accepted` and
+  /// `comment`. On a terminal that is too narrow, the token has a line of its own, so that it can be copied. Of a
   /// subscription, which is a secret, only the service and the digits that stand for it are shown.
   @inline(never)
   mutating func print(
@@ -311,6 +318,7 @@ struct RecipientLines: ~Copyable {
     let isSubscription = !recipient.subscription.isEmpty
     let language = RecipientsFile.language(in: line)
     let comment = RecipientsFile.comment(in: line)
+    let accepted = status?.page.acceptances.seconds(of: token.identity)
     var service = Text(capacity: 1024)
     if isSubscription {
       Subscription.appendService(of: line.extracting(recipient.subscription), to: &service)
@@ -323,6 +331,7 @@ struct RecipientLines: ~Copyable {
       if isSubscription { text.member("service", string: service.bytes) }
       if language.count > 0 { text.member("language", string: language) }
       if recipient.registered > 0 { text.member("registered", number: recipient.registered) }
+      if let accepted { text.member("accepted", number: accepted) }
       if comment.count > 0 { text.member("comment", string: comment) }
       text.endLine()
     } else {
@@ -340,6 +349,10 @@ struct RecipientLines: ~Copyable {
       }
       if recipient.registered > 0, !isSubscription {
         rest.append(" registered=", recipient.registered)
+      }
+      if let accepted {
+        rest.append(isSubscription ? ", accepted " : " accepted ")
+        rest.append(utc: accepted)
       }
       if comment.count > 0 {
         rest.append(" # ")

@@ -107,6 +107,40 @@ import Testing
     #expect(!agent.errors.contains("/push/"), "an endpoint is a secret")
   }
 
+  @Test func `recipient list tells when a service last accepted an alert, after a restart too`()
+    throws
+  {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try subscribe(sandbox, "laptop", to: "family")
+    try box.add(try sandbox.token(box, "token", "phone"), to: "family")
+    try subscribe(sandbox, "tablet", to: "neighbour")
+    let page = ["status=\(box.path)/page", "recipients=\(box.path)/recipients"]
+    let settings = both(sandbox) + page.flatMap { ["-o", $0] }
+    func list(_ more: String...) throws -> String {
+      try box.run(Build.command(Build.host) + ["recipient", "list"] + more + settings).output
+    }
+    #expect(try !list().contains("accepted"), "no agent has run")
+    let start = Int(Date().timeIntervalSince1970)
+    try drop(1...1, to: "family")
+    #expect(try deliver(settings).status == 0)
+    #expect(try deliver(settings).status == 0, "a restart")
+    let listed = try objects(list("--json"))
+    #expect(listed.map { $0["name"] as? String } == ["family", "family", "neighbour"])
+    for recipient in listed.prefix(2) {
+      let accepted = try #require(recipient["accepted"] as? Int)
+      #expect(start - 1...Int(Date().timeIntervalSince1970) ~= accepted)
+    }
+    #expect(try listed.at(2)["accepted"] == nil)
+    let lines = try list().split(separator: "\n")
+    #expect(
+      try lines.at(0).contains(#/^family [0-9a-f]+ .*, added [-0-9]+, accepted [-0-9]+T[:0-9]+Z$/#),
+      "\(lines)")
+    #expect(
+      try lines.at(1).contains(#/^family [0-9a-f]+ registered=\d+ accepted [-0-9]+T[:0-9]+Z$/#),
+      "\(lines)")
+  }
+
   @Test func `a configuration for browsers alone asks for no key of Apple's`() throws {
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)

@@ -47,9 +47,10 @@ struct MappedStatusPage: ~Copyable {
         : Self.map(path, &fresh, &error)
     else { return error }
     clinux_begin_change(&page.pointee.sequence)
-    // The problems before a restart may be the reason for the restart.
-    if fresh >= 0, place.pointee.magic == StatusPage.layout, page.pointee.problems[0].count == 0 {
-      page.pointee.problems = place.pointee.problems
+    if fresh >= 0, place.pointee.magic == StatusPage.layout {
+      // The problems before a restart may be the reason for the restart.
+      if page.pointee.problems[0].count == 0 { page.pointee.problems = place.pointee.problems }
+      if descriptor < 0 { page.pointee.acceptances = place.pointee.acceptances }
     }
     memcpy(place, page, MemoryLayout<StatusPage>.size)
     clinux_end_change(&place.pointee.sequence)
@@ -280,10 +281,13 @@ struct MappedStatusPage: ~Copyable {
     // The clock of the file systems.
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
     let wall = clinux_nanoseconds(&now)
+    let seconds = wall / 1_000_000_000
+    let isDated = !areWritten && seconds >= Time.plausibleSince
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
     link.forEachCounted(areWritten: areWritten) {
       count(courier.arrivalNs(of: $0), since: since, wall: wall, at: instant)
+      if isDated { page.pointee.acceptances.accept(courier.recipient(of: $0), at: seconds) }
     }
     clinux_end_change(&page.pointee.sequence)
   }

@@ -70,8 +70,8 @@ public struct StatusPage {
     public func appendWords(to text: inout Text) { words.append(to: &text) }
   }
 
-  /// The text "TPS8", which changes with the layout.
-  static let layout: UInt32 = 0x5450_5338
+  /// The text "TPS9", which changes with the layout.
+  static let layout: UInt32 = 0x5450_5339
 
   var magic: UInt32 = 0
   /// A number that is odd while the agent changes the page; it is at the same place in all layouts.
@@ -113,6 +113,9 @@ public struct StatusPage {
   public var suppressedAt: Int64 = 0
   /// The report about that token.
   var suppressedWords = Words<200>()
+  /// When the service last accepted a notification for a recipient; the binary protocol has no
+  /// acceptances.
+  public var acceptances = AcceptanceTimes()
   /// The services by lane: that of devices, and those of browsers.
   ///
   /// If only browsers are served, the first one has no host, and tells that the agent is ready.

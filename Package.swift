@@ -159,7 +159,9 @@ let package = Package(
     .testTarget(
       name: "TinyPushWebPushTests", dependencies: ["TinyPush", "TinyPushWebPush"],
       swiftSettings: testing),
-    .testTarget(name: "CommandTests", swiftSettings: testing),
+    .testTarget(
+      name: "CommandTests", dependencies: ["TinyPush", "TinyPushAgent", "TinyPushRules"],
+      swiftSettings: testing),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,6 +1,11 @@
 import Foundation
 import Testing
 
+/// A name in a table of the program.
+func text(_ name: Span<UInt8>) -> String {
+  String(decoding: name.indices.map { name[$0] }, as: UTF8.self)
+}
+
 /// The source of a manual page.
 struct ManPage {
   static let directory = Build.package + "/board/man"

@@ -1,5 +1,7 @@
 import Foundation
 import Testing
+import TinyPush
+import TinyPushAgent
 
 /// The manual pages are the reference: what the source has, a page explains, and the other way round.
 @Suite(.sideBySide) struct ManPageTests {
@@ -23,11 +25,10 @@ import Testing
     Set(text.matches(of: pattern).map { String($0.1) })
   }
 
-  /// The words of a list in the source, such as `names` of `"a b c"`.
-  private func list(_ name: String, in path: String) throws -> Set<String> {
-    let found = try source(path).firstMatch(
-      of: Regex("\(name): WordList \\{\\s*\"([^\"]*)\"", as: (Substring, Substring).self))
-    return Set(try #require(found).1.split(separator: " ").map(String.init))
+  /// What a program knows of a kind, such as all keys.
+  private func all<Value: RawRepresentable>(_ type: Value.Type) -> [Value]
+  where Value.RawValue: FixedWidthInteger {
+    (0...255).compactMap { Value(rawValue: Value.RawValue($0)) }
   }
 
   @Test func `the pages that a page refers to are there`() throws {
@@ -42,19 +43,14 @@ import Testing
 
   @Test func `each key of a notification and of its payload is documented`() throws {
     let page = try ManPage("tinypush-notification.5")
-    let file = "TinyPush/Notification/Keys.swift"
-    #expect(try page.items("KEYS") == list("names", in: file))
-    let payload = try list("apsNames", in: file).union(list("alertNames", in: file))
-      .union(list("soundNames", in: file))
-    #expect(try page.items("PAYLOAD") == payload)
+    #expect(try page.items("KEYS") == Set(all(EnvelopeKey.self).map { text($0.name) }))
+    #expect(try page.items("PAYLOAD") == Set(all(PayloadKey.self).map { text($0.name) }))
   }
 
   @Test func `each push type is documented`() throws {
-    let text = try source("TinyPush/Notification/PushType.swift")
-    let names = try #require(text.firstMatch(of: #/var name:(.*?)\n  \}/#.dotMatchesNewlines())).1
     let section = try ManPage("tinypush-notification.5").section("PUSH TYPES")
     #expect(
-      all(#/(?m)^\.It (\w+) Ta /#, in: section) == all(#/: "(\w+)"/#, in: String(names)))
+      all(#/(?m)^\.It (\w+) Ta /#, in: section) == Set(all(PushType.self).map { "\($0.name)" }))
   }
 
   @Test func `each code that only failed has is documented`() throws {
@@ -77,30 +73,42 @@ import Testing
   // MARK: - What programs read
 
   @Test func `each reason of a refusal and each cause of a repetition is documented`() throws {
-    let name = #/var name:(.*?)\n    ?\}\n/#.dotMatchesNewlines()
-    func names(_ file: String) throws -> Set<String> {
-      let part = try #require(try source("TinyPush/Link/\(file).swift").firstMatch(of: name)).1
-      return all(#/: "([a-z_]+)"/#, in: String(part))
-    }
-    #expect(try ManPage("tinypush-protocol.7").items("REASONS") == names("Rejection"))
+    let reasons = Set(all(Rejection.Reason.self).map { "\($0.name)" })
+    #expect(try ManPage("tinypush-protocol.7").items("REASONS") == reasons)
     let metrics = try ManPage("tinypush-status.1").section("METRICS")
     let causes = metrics.split(separator: "\n.Ss ").first { $0.hasPrefix("Causes\n") }
-    #expect(try all(#/(?m)^\.It (\w+)$/#, in: String(#require(causes))) == names("RetryCause"))
+    #expect(
+      try all(#/(?m)^\.It (\w+)$/#, in: String(#require(causes)))
+        == Set(all(RetryCause.self).map { "\($0.name)" }))
   }
 
   @Test func `each counter and each metric is documented`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.makeVAPIDKey()
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try box.add(try sandbox.subscription(box, "laptop"), to: "default")
+    try box.drop(#"{"aps":{"alert":"x"}}"#, as: "x")
+    let settings =
+      [
+        "environment=local", "gateway=localhost:\(sandbox.gateway)",
+        "ca=\(sandbox.directory)/ca.pem", "certificate=\(sandbox.directory)/client.pem",
+        "key=\(sandbox.directory)/client-key.pem", "spool=\(box.spool)", "state=\(box.path)/state",
+        "status=\(box.path)/page",
+      ].flatMap { ["-o", $0] } + box.browserSettings
+    let agent = try box.start(Build.command(Build.host) + ["run"] + settings)
+    try wait(for: "the card") { try sandbox.events("delivered").count == 1 }
+    func status(_ form: String) throws -> String {
+      try box.run(Build.command(Build.host) + ["status", form] + settings).output
+    }
     let page = try ManPage("tinypush-status.1")
-    let table = try #require(
-      try source("tinypush/StatusCounter.swift").firstMatch(of: #/"""\n([^"]*)\n *"""/#)
-    ).1
-    let counters = all(#/(?m)^ +([a-z_]+) /#, in: String(table))
-    #expect(try page.items("COUNTERS") == counters)
-    let text = try source("tinypush/StatusMetrics.swift")
-    let gauges = all(#/(?:gauge|head)\(\s*"([a-z_]+)"/#, in: text)
-    let labelled = all(#/tinypush_([a-z]+_total)\{/#, in: text)
-      .union(all(#/\("(service_[a-z_]+)"/#, in: text))
+    let counters = try page.items("COUNTERS")
+    let told = try #require(try objects(status("--json")).first)
+    #expect(counters.isSubset(of: told.keys))
+    let metrics = all(#/(?m)^# TYPE tinypush_(\w+) /#, in: try status("--prometheus"))
     let documented = all(#/(?m)^\.It Ic tinypush_([a-z_]+)/#, in: try page.section("METRICS"))
-    #expect(documented == gauges.union(labelled))
+    #expect(metrics == documented.union(counters.map { "\($0)_total" }))
+    #expect(try agent.terminate() == 0)
   }
 
   /// Where a command writes JSON, and the page and section that explain it.
@@ -183,8 +191,7 @@ import Testing
   // MARK: - Exit statuses and environment
 
   @Test func `each exit status is documented, and each page has those of its command`() throws {
-    let statuses = try all(
-      #/case \w+ = (\d+)/#, in: source("TinyPushAgent/System/ExitStatus.swift"))
+    let statuses = Set(all(ExitStatus.self).map { "\($0.rawValue)" })
     func documented(_ page: String) throws -> Set<String> {
       all(#/(?m)^\.It (\d+)$/#, in: try ManPage(page).section("EXIT STATUS"))
     }

@@ -78,6 +78,11 @@ final class SpoolFile {
   let inode: UInt64
   var changeTimeNs: Int64
   var items: [Item]
+  /// Its number in the order in which files were put, and how many items were put into it.
+  var number = 0
+  var itemsPut = 0
+  /// More items than a file has.
+  static let itemsMax = 1000
   /// Why it cannot be opened, if it cannot.
   var failure: OpenFailure?
   /// The bytes that can be read; reading further is a disk error.

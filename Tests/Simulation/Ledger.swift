@@ -39,8 +39,8 @@ final class Ledger {
   var isUneventful = true
   /// The number of agents before this one.
   private(set) var lives = 0
-  /// The number of items that were put so far.
-  private var itemsPut = 0
+  /// The number of files that were put so far.
+  private(set) var filesPut = 0
   /// The serial numbers of notifications that no limit holds back.
   var urgent: Set<Int> = []
   /// Whether the link answers each notification, so that it passes limits when the link takes it.
@@ -108,6 +108,8 @@ final class Ledger {
     var isRepeated = false
     /// The end of its bytes; nil while the socket has not taken them.
     var wireEnd: UInt64?
+    /// Whether its connection had died when the agent hung up (binary seed 81001731).
+    var hasDied = false
   }
 
   /// What was written and heard on the present connection.
@@ -160,11 +162,24 @@ final class Ledger {
 
   // MARK: - The spool
 
+  /// Notes the items of a new file.
   func put(_ items: [Item], into name: String) -> [Item] {
-    items.map { item in
+    filesPut += 1
+    return put(items, into: name, file: filesPut, from: 0)
+  }
+
+  /// Notes items that are appended to a file.
+  ///
+  /// They come before those of a newer file with the same name (scattered seed 82000628).
+  func append(_ items: [Item], to file: SpoolFile) -> [Item] {
+    defer { file.itemsPut += items.count }
+    return put(items, into: file.name, file: file.number, from: file.itemsPut)
+  }
+
+  private func put(_ items: [Item], into name: String, file: Int, from first: Int) -> [Item] {
+    items.enumerated().map { index, item in
       var item = item
-      itemsPut += 1
-      item.identity = itemsPut * Item.identities
+      item.identity = (file * SpoolFile.itemsMax + first + index) * Item.identities
       item.source = name
       if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }

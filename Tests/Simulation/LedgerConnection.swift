@@ -154,6 +154,7 @@ extension Ledger {
     for frame in account.frames[account.settled...] where frame.number != nil {
       check(frame, connection, isSettled: false)
       life.silent.append(frame)
+      life.silent[life.silent.count - 1].hasDied = connection.isDead
     }
     life.missedBarriers += 1
     account.isOver = true
@@ -244,7 +245,7 @@ extension Ledger {
       if !life.silent.isEmpty {
         let frame = life.silent.removeFirst()
         life.outcomes[frame.number!] = .settled
-        checkAccepted(frame.number!, connection)
+        checkAccepted(frame.number!, hasDied: frame.hasDied || connection.isDead)
         continue
       }
       while account.settled < account.frames.count, account.frames[account.settled].number == nil {
@@ -270,13 +271,13 @@ extension Ledger {
     if let first = connection.unread.first, first.at <= due {
       complain("\(number) is settled by time, and an answer is unread")
     }
-    if isSettled { checkAccepted(number, connection) }
+    if isSettled { checkAccepted(number, hasDied: connection.isDead) }
   }
 
-  private func checkAccepted(_ number: Int, _ connection: Connection) {
+  private func checkAccepted(_ number: Int, hasDied: Bool) {
     guard gateway.acceptances[number] == nil else { return }
     lateLosses.insert(number)
-    if isPrompt && !connection.isDead {
+    if isPrompt && !hasDied {
       complain("\(number) is settled by time, and the gateway has not accepted it")
     }
   }

@@ -35,10 +35,11 @@ extension Ledger {
     var seen: Set<Int> = []
     /// The number of alerts in `failed/` and in no summary, by token.
     var unsummarized: [Int: Int] = [:]
-    /// Whether there were more tokens than an agent remembers.
-    var isOverflowing = false
+    /// The tokens whose alerts were over a limit, also those that wait in `later/`.
+    var tokens: Set<Int> = []
+    /// Whether there may have been more tokens than an agent remembers (binary seed 82002176).
+    var isOverflowing: Bool { tokens.count > 1000 }
 
-    static let tokensMax = 1000
     /// With more tokens than this, the agent may forget a bucket, depending on the tokens' hashes.
     static let bucketsMax = 100
   }
@@ -96,6 +97,7 @@ extension Ledger {
   /// Checks an alert that exceeds a limit and is recorded or put aside.
   func limits(_ number: Int) {
     let serial = World.serial(of: number)
+    life.limiting.tokens.insert(number % World.tokensMax)
     if bothLimits.isEmpty { complain("\(number) is limited without a limit") }
     if urgent.contains(serial) || serial == World.serialOfSummaries {
       complain("\(number) is limited, and no limit applies to it")
@@ -112,7 +114,6 @@ extension Ledger {
     // A summary would not fit a browser.
     if World.isBrowser(number) { return }
     life.limiting.unsummarized[number % World.tokensMax, default: 0] += 1
-    if life.limiting.unsummarized.count > Limiting.tokensMax { life.limiting.isOverflowing = true }
   }
 
   /// Checks a summary that the agent tried to write.

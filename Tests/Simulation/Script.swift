@@ -31,6 +31,8 @@ extension World {
   func put(_ name: String, _ text: String, items: [Item], tells: Bool) {
     trace.say("  put \(name): \(items.map(\.number))")
     disk.put(name, text.bytes, items: ledger.put(items, into: name))
+    disk.new[name]!.number = ledger.filesPut
+    disk.new[name]!.itemsPut = items.count
     ledger.waiting.puts[name, default: 0] += 1
     if tells { notices.append(.ended(name)) }
   }
@@ -47,7 +49,7 @@ extension World {
 
   /// Appends to a file that a program has open.
   func append(to file: SpoolFile, _ text: String, items: [Item], tells: Bool) {
-    disk.append(file, text.bytes, items: ledger.put(items, into: file.name))
+    disk.append(file, text.bytes, items: ledger.append(items, to: file))
     if file.wasOpened {
       ledger.reopen(file)
       // A power cut can undo the taking. What comes into new/ once more has another identity.

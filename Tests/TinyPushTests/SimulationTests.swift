@@ -23,7 +23,7 @@ private let environment = ProcessInfo.processInfo.environment
   await run(way: .lanes, seeds: 4)
 }
 
-/// Seeds of four former bugs.
+/// Seeds of former bugs.
 ///
 /// What the agent itself refused was not counted. A recipient was read again and again while its
 /// subscription had no room. A notification counted as replaced, and waited in `later/` as well. One
@@ -33,7 +33,7 @@ func `seeds that once failed over several lanes pass`(seed: UInt64) {
   report(Trial.run(seed, .lanes))
 }
 
-/// Seeds of thirteen former bugs.
+/// Seeds of former bugs.
 ///
 /// A request that was never written returned again when its connection was left. Notifications that
 /// waited for a new provider token kept the spool from being scanned. Large notifications whose
@@ -55,27 +55,30 @@ func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))
 }
 
-/// Seeds of five former bugs.
+/// Seeds of former bugs.
 ///
 /// A notification over a limit was dropped for one with the same collapse ID, which had been sent
 /// before the notification came. A stop did not end while files could not be renamed. What was read
 /// of an older file, which was still open or was read again, replaced what a newer file of its name
 /// had put into `later/`. Notifications at which connections end held up the others for hours. The
-/// ledger took replaced notifications for expired ones.
+/// ledger took replaced notifications for expired ones. It expected the acceptance of notifications
+/// that a dead connection had. It counted the alerts to more devices than the agent remembers.
 @Test(arguments: [
-  UInt64(20_001_095), 30_000_089, 64_007_216, 64_028_362, 67_014_611, 81_010_084,
+  UInt64(20_001_095), 30_000_089, 64_007_216, 64_028_362, 67_014_611, 81_001_731, 81_010_084,
+  82_002_176,
 ])
 func `seeds that once failed over the binary protocol pass`(seed: UInt64) {
   report(Trial.run(seed, .binary))
 }
 
-/// Seeds of four former bugs.
+/// Seeds of former bugs.
 ///
 /// A file that was delivered and then grew seemed to hold a notification that replaces others. A
 /// notification that came back from `later/` replaced a newer one of the same file. Of two that came
 /// back, the last one read replaced the other, which may be the newer one. The ledger took replaced
-/// notifications for expired ones.
-@Test(arguments: [UInt64(5418), 40_001_113, 50_000_149, 81_002_090])
+/// notifications for expired ones. It took what was appended to an older file for newer than what a
+/// newer file of the name had.
+@Test(arguments: [UInt64(5418), 40_001_113, 50_000_149, 81_000_263, 81_002_090, 82_000_628])
 func `seeds that once failed with answers in any order pass`(seed: UInt64) {
   report(Trial.run(seed, .scattered))
 }

@@ -11,11 +11,13 @@ struct Failure: Decodable {
   var status: Int?
   var text: String?
   /// The token of the recipient that did not get the notification.
-  var token: String?
+  private(set) var token: String?
   /// The notification's serial number, if the line has one.
-  var serial = 0
+  private(set) var serial = 0
   /// The size of the notification's payload.
-  var payloadBytes = 0
+  private(set) var payloadBytes = 0
+  /// The number of a notification that the gateway refused.
+  private(set) var number: Int?
 
   private enum CodingKeys: CodingKey {
     case reason, code, file, offset, line, column, status, text
@@ -39,15 +41,11 @@ struct Failure: Decodable {
     // A notification that was not sent keeps the recipients that its sender wrote, valid or not.
     if self.line == nil { token = try? JSONDecoder().decode(Sent.self, from: data).token }
     serial = World.serial(in: line)
+    number = token.flatMap(World.number(printed:)).map { World.number($0, serial: serial) }
     let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
     guard let payload = object?["payload"] as? [String: Any] else { return }
     payloadBytes =
       (try? JSONSerialization.data(withJSONObject: payload, options: .withoutEscapingSlashes))?
       .count ?? 0
-  }
-
-  /// The number of a notification that the gateway refused.
-  var number: Int? {
-    token.flatMap(World.number(printed:)).map { World.number($0, serial: serial) }
   }
 }

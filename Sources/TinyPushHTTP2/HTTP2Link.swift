@@ -97,6 +97,7 @@ public struct HTTP2Link: ~Copyable, Link {
   // MARK: - Work
 
   /// Sets the time, handles finished requests and checks deadlines.
+  @inline(never)
   public mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     self.time = time
     supply.isStopping = isStopping
@@ -292,9 +293,9 @@ public struct HTTP2Link: ~Copyable, Link {
   public var hasAnswers: Bool { requests.decidedCount > 0 }
 
   /// Calls `body` with each accepted notification whose outcome was not taken yet.
-  public func forEachAccepted(_ body: (MessageNumber) -> Void) {
+  public func forEachAccepted(_ body: (MessageNumber, _ device: UInt64) -> Void) {
     requests.visitDecided {
-      if case .accepted = $0.outcome { body($0.message) }
+      if case .accepted = $0.outcome { body($0.message, $0.device) }
     }
   }
 

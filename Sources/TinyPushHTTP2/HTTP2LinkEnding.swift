@@ -6,6 +6,7 @@ extension HTTP2Link {
   ///
   /// - Parameter byPeer: whether the service ended it, or violated HTTP/2.
   @discardableResult
+  @inline(never)
   mutating func end(byPeer: Bool = false) -> Int {
     let uncertain = giveBackAll(on: .current, byPeer && requests.currentCount == 1)
     session?.free()
@@ -19,6 +20,7 @@ extension HTTP2Link {
 
   /// Ends the connection that is set aside and returns its requests, as ``end()`` does.
   @discardableResult
+  @inline(never)
   mutating func endAside(byPeer: Bool = false) -> Int {
     let uncertain = giveBackAll(on: .aside, byPeer && isAsideForOne)
     aside?.free()

@@ -156,6 +156,7 @@ struct SetupAnswers: ~Copyable {
   var app: App { App.names.index(of: self[.app]).flatMap { App(rawValue: $0) } ?? .bark }
 
   /// Whether the answers before make a question necessary.
+  @inline(never)
   func isWanted(_ question: Question) -> Bool {
     guard question == .keyID else { return isOfApp(question) }
     return isOfApp(.keyID) && Config.keyID(inName: self[.signingKey]) == nil

@@ -103,6 +103,7 @@ public struct Courier: ~Copyable {
   // MARK: - Steps
 
   /// Returns the agent's next step.
+  @inline(never)
   @_optimize(speed)
   public mutating func next<L: Link & ~Copyable>(_ time: Time, _ link: inout L) -> Step {
     self.time = time

@@ -362,6 +362,7 @@ extension Courier {
   private static let garbageBytesMax: Int64 = 1 << 20
 
   /// Takes a notification: puts its text into the outbox, and begins to read its recipients.
+  @inline(never)
   @_optimize(speed)
   private mutating func take<L: Link & ~Copyable>(
     _ notification: Notification, of file: FileNumber, _ link: inout L

@@ -63,11 +63,6 @@ extension Courier {
     files[outbox[text: outbox[message].text].file].arrivalNs
   }
 
-  /// Returns the recipient of a message.
-  public func recipient(of message: MessageNumber) -> TokenIdentity {
-    outbox[message].token.identity
-  }
-
   /// Whether the file with this name in `taken/` is worked on.
   public func isUnderWay(_ name: Span<UInt8>) -> Bool { files.contains(name) }
 

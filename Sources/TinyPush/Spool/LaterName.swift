@@ -111,6 +111,7 @@ public struct LaterName {
 
   /// Returns the original name of a file, which may have been released from `later/`.
   @_lifetime(copy name)
+  @inline(never)
   package static func source(of name: Span<UInt8>) -> Span<UInt8> {
     let original = withoutNumber(withoutNumber(name))
     return original.extracting(0..<min(original.count, sourceBytesMax))

@@ -26,6 +26,7 @@ package enum SpoolName {
   /// Returns whether a file with this name is read.
   ///
   /// Names that programs give to unfinished files are skipped.
+  @inline(never)
   package static func isTaken(_ name: Span<UInt8>) -> Bool {
     guard name.count > 0, name[0] != .dot, name[name.count - 1] != UInt8(ascii: "~")
     else { return false }

@@ -104,6 +104,7 @@ public struct SuppressionList: ~Copyable {
   }
 
   /// Returns the next record behind the last one in the order of tokens, and where its line begins.
+  @inline(never)
   private mutating func wellFormed(_ place: inout Place) -> Line? {
     while true {
       let start = place.offset

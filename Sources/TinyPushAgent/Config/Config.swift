@@ -149,6 +149,7 @@ public struct Config: ~Copyable {
   }
 
   /// Whether a setting was given, and does not have its default.
+  @inline(never)
   borrowing func isSet(_ name: StaticString) -> Bool {
     guard let index = Self.table.index(of: name.span) else { fatalError("no such setting") }
     return isSet(index)

@@ -180,11 +180,15 @@ struct PushLink: ~Copyable, Link {
 
   /// Calls `body` with the notifications to count now.
   ///
-  /// - Parameter areWritten: those in the binary link's batch that are sent for the first time. If not,
-  ///   those that a service has just accepted.
-  func forEachCounted(areWritten: Bool, _ body: (MessageNumber) -> Void) {
-    if areWritten { return binary.forEachFirst(body) }
-    for number in 0..<lanes where isMade[number] { links[number].forEachAccepted(body) }
+  /// - Parameters:
+  ///   - areWritten: those in the binary link's batch that are sent for the first time. If not, those
+  ///     that a service has just accepted.
+  ///   - body: takes also the hash of the device token that a service has accepted.
+  func forEachCounted(areWritten: Bool, _ body: (MessageNumber, _ device: UInt64?) -> Void) {
+    if areWritten { return binary.forEachFirst { body($0, nil) } }
+    for number in 0..<lanes where isMade[number] {
+      links[number].forEachAccepted { body($0, $1) }
+    }
   }
 
   /// Until when the link of a lane waits before it connects or sends again; nil if it does not.

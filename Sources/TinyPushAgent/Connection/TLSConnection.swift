@@ -79,6 +79,7 @@ public struct TLSConnection: ~Copyable {
   ///   - address: `HOST` or `HOST:PORT`, the latter with brackets if the host has colons.
   ///   - port: the default port.
   ///   - kind: whom the connection leads to.
+  @inline(never)
   package init(
     address: Span<UInt8>, port: StaticString, _ config: borrowing Config,
     _ kind: Peer = .configured

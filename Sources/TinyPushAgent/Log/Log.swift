@@ -98,6 +98,7 @@ public struct Log: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func emit(_ priority: Priority, _ message: Span<UInt8>) {
     line.clear()
     switch reader {

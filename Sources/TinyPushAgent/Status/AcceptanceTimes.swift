@@ -26,20 +26,23 @@ public struct AcceptanceTimes: BitwiseCopyable {
     return set * ways..<(set + 1) * ways
   }
 
-  /// Notes that a notification for a recipient was accepted, at a time in UNIX seconds.
+  /// Notes that a notification for a recipient was accepted.
+  ///
+  /// - Parameters:
+  ///   - recipient: the hash of the recipient's identity.
+  ///   - seconds: when, in UNIX seconds.
   @inline(never)
-  mutating func accept(_ recipient: TokenIdentity, at seconds: Int64) {
-    let hash = recipient.hash
-    let places = Self.places(of: hash)
+  mutating func accept(_ recipient: UInt64, at seconds: Int64) {
+    let places = Self.places(of: recipient)
     var oldest = places.lowerBound
     for place in places {
-      if entries[place].recipient == hash {
+      if entries[place].recipient == recipient {
         oldest = place
         break
       }
       if entries[place].seconds < entries[oldest].seconds { oldest = place }
     }
-    entries[oldest] = Entry(recipient: hash, seconds: seconds)
+    entries[oldest] = Entry(recipient: recipient, seconds: seconds)
   }
 
   /// Returns when a notification for a recipient was last accepted, in UNIX seconds; nil if that is

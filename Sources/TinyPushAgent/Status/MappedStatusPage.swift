@@ -282,12 +282,12 @@ struct MappedStatusPage: ~Copyable {
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
     let wall = clinux_nanoseconds(&now)
     let seconds = wall / 1_000_000_000
-    let isDated = !areWritten && seconds >= Time.plausibleSince
+    let isDated = seconds >= Time.plausibleSince
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    link.forEachCounted(areWritten: areWritten) {
-      count(courier.arrivalNs(of: $0), since: since, wall: wall, at: instant)
-      if isDated { page.pointee.acceptances.accept(courier.recipient(of: $0), at: seconds) }
+    link.forEachCounted(areWritten: areWritten) { message, device in
+      count(courier.arrivalNs(of: message), since: since, wall: wall, at: instant)
+      if isDated, let device { page.pointee.acceptances.accept(device, at: seconds) }
     }
     clinux_end_change(&page.pointee.sequence)
   }

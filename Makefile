@@ -39,9 +39,10 @@ NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3 systemd
 NEEDS_fuzz := qemu-user-static
+NEEDS_powercuts := e2fsprogs mount python3 xfsprogs
 NEEDS_release := $(NEEDS_deb) apt-utils gpg gpg-agent jq
 NEEDS_reproduce := $(NEEDS_release) faketime
-$(foreach name,bench browsertest clients deb debtest faults flash fleet fuzz image release reproduce,$(eval $(name): FOR := $(name)))
+$(foreach name,bench browsertest clients deb debtest faults flash fleet fuzz image powercuts release reproduce,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link. A seed of the lanes takes longer.
 SEEDS := 2000
@@ -160,6 +161,11 @@ bench: deps $(call programs,$(HOST)) build/$(HOST)/passes ## measure CPU time, m
 .PHONY: flash
 flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as root; a quarter of an hour)
 	Tests/Benchmarks/flash $<
+
+.PHONY: powercuts
+powercuts: deps $(call programs,$(HOST)) ## cut the power of a box with an ext4, and count losses (as root; some minutes)
+	Tests/Benchmarks/powercuts build/$(HOST)
+	Tests/Benchmarks/powercuts build/$(HOST) --binary
 
 .PHONY: faults
 faults: deps tests $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates

@@ -147,7 +147,7 @@ public struct RuleTrial: ~Copyable {
     for rule in 0..<rules.count {
       let line = rules.line(of: rule)
       rules.forEachFixedRecipient(of: rule) { name in
-        guard !RecipientsFile.mayExist(name, in: directory) else { return }
+        guard RecipientsFile.presence(of: name, in: directory) == .missing else { return }
         message.clear()
         message.append("there is no recipients file ")
         message.append(printable: name)

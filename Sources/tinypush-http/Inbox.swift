@@ -64,11 +64,19 @@ struct Inbox: ~Copyable {
     recipients = CString(config.recipients.span)
     rules = config.courier.rules
     servesPage = !settings.pageFiles.isEmpty
+    let hasPage = access(settings.pageFiles.pointer, R_OK) == 0
     page = WebPage(settings.pageFiles)
     tokens = settings.tokens
     pathRules = settings.rules
     machine.appendHostName()
-    guard servesPage, access(recipients.pointer, W_OK) != 0 else { return }
+    guard servesPage else { return }
+    if !hasPage {
+      log.write(
+        .error,
+        "page-files: there is no such directory, so the page cannot be shown; the package has it in /usr/share/tinypush/web"
+      )
+    }
+    guard access(recipients.pointer, W_OK) != 0 else { return }
     var text = Text()
     text.append("recipients ", printable: recipients.span, ": ")
     text.append(cString: clinux_error_text(clinux_errno()))
@@ -270,10 +278,17 @@ struct Inbox: ~Copyable {
   ) -> Bool {
     if list.count == 0, options.draft.hasTokens { return true }
     let name = list.count > 0 ? list.unsafeBytes : Notification.defaultList.span
-    if RecipientsFile.mayExist(name, in: recipients.span) { return true }
-    refuse(
-      request, 404, "list-missing",
-      "there is no recipients file of this name; tinypush recipient list shows the names")
+    switch RecipientsFile.presence(of: name, in: recipients.span) {
+    case .present: return true
+    case .missing:
+      refuse(
+        request, 404, "list-missing",
+        "there is no recipients file of this name; tinypush recipient list shows the names")
+    case .empty:
+      refuse(
+        request, 404, "list-empty",
+        "the recipients file of this name has no recipient: add one with tinypush recipient add")
+    }
     return false
   }
 

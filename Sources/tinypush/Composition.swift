@@ -110,10 +110,13 @@ struct Composition: ~Copyable {
       }
     }
     try check(text, config.courier.rules, arguments)
-    for index in 0..<listCount
-    where !RecipientsFile.mayExist(CString.span(lists[index]), in: config.recipients.span) {
+    for index in 0..<listCount {
+      let presence = RecipientsFile.presence(
+        of: CString.span(lists[index]), in: config.recipients.span)
+      guard presence != .present else { continue }
       var text = Text()
-      text.append("no recipients file ", printable: CString.span(lists[index]))
+      text.append(presence == .missing ? "no recipients file " : "no recipient in the file ")
+      text.append(printable: CString.span(lists[index]))
       text.append(" in ", printable: config.recipients.span)
       text.append(": add a device token with tinypush recipient add ")
       text.append(printable: CString.span(lists[index]))
@@ -169,7 +172,8 @@ struct Composition: ~Copyable {
   ) throws(ExitStatus) {
     if listCount == 0, !draft.hasTokens {
       add(list: Notification.defaultList.cString)
-      if !RecipientsFile.mayExist(Notification.defaultList.span, in: directory.span) {
+      if RecipientsFile.presence(of: Notification.defaultList.span, in: directory.span) == .missing
+      {
         var text = Text()
         text.append("no recipients: give --to NAME or --token HEX, or add a device token to ")
         text.append(printable: directory.span)

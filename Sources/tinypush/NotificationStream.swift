@@ -18,7 +18,7 @@ struct NotificationStream {
   /// Copies the notifications up to the first wrong one, and prints what is wrong.
   @inline(never)
   mutating func copy(
-    _ source: inout SourceText, to box: borrowing DropBox, _ rules: Rules,
+    _ source: inout SourceText, to box: borrowing DropBox, _ config: borrowing Config,
     _ warnings: inout SuppressionWarnings, _ arguments: borrowing Arguments
   ) throws(DropBox.Problem) {
     try box.write(source.text)
@@ -26,20 +26,30 @@ struct NotificationStream {
     var reader = NotificationReader()
     var findings = Findings()
     reading: while true {
-      switch reader.next(in: source.text, isWhole: source.isWhole, rules, &findings) {
+      let refusal: Finding
+      switch reader.next(
+        in: source.text, isWhole: source.isWhole, config.courier.rules, &findings)
+      {
       case .notification(let notification):
-        notifications += 1
-        warnings.look(at: notification, in: source.text, arguments)
-      case .refused(let refusal, _):
-        refused += 1
-        guard refused <= Self.shownMax else { continue }
-        report.take(refusal)
-        report.report(&source, refusal.offset, isWarning: false)
+        let recipients = config.recipients.span
+        guard let finding = RecipientsFile.missing(notification, of: source.text, in: recipients)
+        else {
+          notifications += 1
+          warnings.look(at: notification, in: source.text, arguments)
+          continue
+        }
+        refusal = finding
+      case .refused(let finding, _): refusal = finding
       case .more(let from):
         reader.resume(at: source.readOn(from: from, &report))
         if refused == 0 { try box.write(source.fresh) }
+        continue
       case .end: break reading
       }
+      refused += 1
+      guard refused <= Self.shownMax else { continue }
+      report.take(refusal)
+      report.report(&source, refusal.offset, isWarning: false)
     }
     report.flush()
     if case .cannotRead(let number) = source.failure { error = number }

@@ -232,7 +232,7 @@ enum RecipientCommand {
     else {
       throw fail(error, config.recipients.span, nil, arguments)
     }
-    var lines = RecipientLines(isJSON: isJSON, config.status.pointer)
+    var lines = RecipientLines(isJSON: isJSON, config)
     var status = ExitStatus.ok
     if arguments.operand(1) == nil {
       error = listing.forEachName { name in
@@ -292,13 +292,15 @@ struct RecipientLines: ~Copyable {
   private var text = Text(capacity: 2 * flushedBytes)
   /// What the agent tells of acceptances; nil if there is no status page.
   private var status: StatusReading?
+  private var suppressed: SuppressedRecipients
 
-  init(isJSON: Bool, _ status: UnsafePointer<CChar>) {
+  init(isJSON: Bool, _ config: borrowing Config) {
     self.isJSON = isJSON
+    suppressed = SuppressedRecipients(config)
     do throws(StatusReading.Problem) {
-      self.status = try StatusReading(status)
+      status = try StatusReading(config.status.pointer)
     } catch {
-      self.status = nil
+      status = nil
     }
   }
 
@@ -306,8 +308,8 @@ struct RecipientLines: ~Copyable {
 
   /// Prints a recipient: `NAME TOKEN lang=TAG registered=SECONDS # COMMENT`, or an object.
   ///
-  /// The object has `name`, `line`, `token`, `service`, `language`, `registered`, `accepted` and
-  /// `comment`. On a terminal that is too narrow, the token has a line of its own, so that it can be copied. Of a
+  /// The object has `name`, `line`, `token`, `service`, `language`, `registered`, `accepted`,
+  /// `suppressed` and `comment`. On a terminal that is too narrow, the token has a line of its own, so that it can be copied. Of a
   /// subscription, which is a secret, only the service and the digits that stand for it are shown.
   @inline(never)
   mutating func print(
@@ -319,6 +321,7 @@ struct RecipientLines: ~Copyable {
     let language = RecipientsFile.language(in: line)
     let comment = RecipientsFile.comment(in: line)
     let accepted = status?.page.acceptances.seconds(of: token.identity)
+    let suppressed = suppressed.record(of: token.identity, registered: recipient.registered)
     var service = Text(capacity: 1024)
     if isSubscription {
       Subscription.appendService(of: line.extracting(recipient.subscription), to: &service)
@@ -332,6 +335,7 @@ struct RecipientLines: ~Copyable {
       if language.count > 0 { text.member("language", string: language) }
       if recipient.registered > 0 { text.member("registered", number: recipient.registered) }
       if let accepted { text.member("accepted", number: accepted) }
+      if let suppressed { text.member("suppressed", number: suppressed.time) }
       if comment.count > 0 { text.member("comment", string: comment) }
       text.endLine()
     } else {
@@ -353,6 +357,11 @@ struct RecipientLines: ~Copyable {
       if let accepted {
         rest.append(isSubscription ? ", accepted " : " accepted ")
         rest.append(utc: accepted)
+      }
+      if let suppressed {
+        rest.append(isSubscription ? ", suppressed since " : " suppressed since ")
+        rest.append(utc: suppressed.time)
+        rest.append(" (", suppressed.reason.text, ")")
       }
       if comment.count > 0 {
         rest.append(" # ")

@@ -39,6 +39,14 @@ enum RecipientInvitation {
 
   // MARK: - The key
 
+  /// Makes the key that the configuration names, unless there is one.
+  @inline(never)
+  static func ensureKey(_ arguments: borrowing Arguments) throws(ExitStatus) {
+    var config = Config()
+    try arguments.readConfig(into: &config, for: .command)
+    _ = try publicKey(config, arguments)
+  }
+
   @inline(never)
   private static func publicKey(
     _ config: borrowing Config, _ arguments: borrowing Arguments

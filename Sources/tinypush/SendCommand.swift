@@ -282,6 +282,21 @@ enum SendCommand {
     return finish(name, 1, config, queueing, arguments)
   }
 
+  /// Warns a user who cannot read the configuration, and so may have used another spool.
+  private static func warnIfUnserved(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) {
+    var message = Text()
+    guard let queue = try? Queue(config.spool.pointer, message: &message),
+      queue.isServed() == false
+    else { return }
+    var text = Text()
+    text.append("no agent serves the spool ", printable: config.spool.span)
+    text.append("; this user cannot read ", printable: CString.span(arguments.configPath))
+    text.append(", which may name another one: give it with -o spool=DIR")
+    _ = arguments.fail(.ok, text)
+  }
+
   /// Prints the name of the queued file, and waits for its outcome if that is wanted.
   ///
   /// - Parameter count: the number of notifications in the file.
@@ -290,6 +305,7 @@ enum SendCommand {
     _ name: borrowing CString, _ count: UInt64, _ config: borrowing Config,
     _ queueing: QueueOptions, _ arguments: borrowing Arguments
   ) -> ExitStatus {
+    if config.isUnread { warnIfUnserved(config, arguments) }
     if queueing.isJSON, queueing.waitSeconds == nil {
       var text = Text(capacity: 1024)
       Waiting.begin(name.span, count, in: &text)
@@ -352,7 +368,7 @@ enum SendCommand {
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
       var warnings = SuppressionWarnings(config)
-      try stream.copy(&source, to: box, config.courier.rules, &warnings, arguments)
+      try stream.copy(&source, to: box, config, &warnings, arguments)
       warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
         count = stream.notifications

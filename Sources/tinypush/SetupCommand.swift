@@ -22,7 +22,8 @@ enum SetupCommand {
                               ca, certificate, key and environment; for browser
                               contact and web-page, but no token
         --no-test             only write the settings
-      \t\
+        -c, --config FILE     the configuration file (/etc/tinypush/tinypush.conf)
+        -h, --help            print this help
 
       Exit status: that of `tinypush check`, or else of `tinypush send --wait`.
 
@@ -42,13 +43,34 @@ enum SetupCommand {
     if let answersPath {
       try answers.read(answersPath, arguments)
     } else {
+      warnIfForbidden(arguments)
       try answers.ask(arguments)
     }
     if answers.app == .sandbox { return explainSandbox() }
     try write(answers, arguments)
-    guard isTested else { return .ok }
+    guard isTested else {
+      if answers.app == .browser { try RecipientInvitation.ensureKey(arguments) }
+      return .ok
+    }
     if answers.app == .browser { return invite(answers, arguments) }
     return test(answers, arguments)
+  }
+
+  /// Warns before the questions if this user cannot write the configuration.
+  private static func warnIfForbidden(_ arguments: borrowing Arguments) {
+    let path = arguments.configPath
+    let directory = ConfigFile.directory(of: path)
+    let parent: StaticString = "."
+    let place =
+      access(path, F_OK) == 0
+      ? path : directory.isEmpty ? parent.cString : directory.pointer
+    let isWritable = access(place, W_OK) == 0
+    extendLifetime(directory)
+    guard !isWritable else { return }
+    var text = Text()
+    text.append("this user cannot write ", printable: CString.span(path))
+    text.append(": run the command as root (sudo)")
+    _ = arguments.fail(.ok, text)
   }
 
   /// Says how to try TinyPush without a phone, for which nothing needs to be set.
@@ -235,8 +257,16 @@ enum SetupCommand {
     var text = Text()
     text.append("\nNow look at the phone.\n")
     text.write(to: STDOUT_FILENO)
-    status = run("exec /proc/$PPID/exe send 'The alerts of this box arrive' --wait --to ") {
-      $0.append(shell: answers[.name])
+    // Another phone in the recipients file need not show the alert.
+    let token = DeviceToken(printed: answers[.token])
+    status = run("exec /proc/$PPID/exe send 'The alerts of this box arrive' --wait ") {
+      if let token {
+        $0.append("--token ")
+        $0.append(hex: token.bytes)
+      } else {
+        $0.append("--to ")
+        $0.append(shell: answers[.name])
+      }
       $0.append(" --config ")
       $0.append(shell: path)
     }

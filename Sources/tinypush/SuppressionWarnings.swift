@@ -19,17 +19,22 @@ struct SuppressionWarnings: ~Copyable {
     at notification: Notification, in text: Span<UInt8>, _ arguments: borrowing Arguments
   ) {
     var count = count
-    recipients.forEach(of: notification, in: text) { token, record in
+    recipients.forEach(of: notification, in: text) { token, isBrowser, record in
       count += 1
       guard count <= Self.shownMax else { return }
       var text = Text()
-      text.append("token ")
-      text.append(hex: token.bytes)
+      let shown = isBrowser ? RecipientChange.digitBytesMin : token.count
+      text.append(isBrowser ? "browser " : "token ")
+      text.append(hex: token.bytes.extracting(0..<shown))
       text.append(" has been suppressed since ")
       text.append(utc: record.time)
       text.append(" (", record.reason.text)
-      text.append("); to send to it again: tinypush token register ")
-      text.append(hex: token.bytes)
+      if isBrowser {
+        text.append("); to send to it again: tinypush recipient invite")
+      } else {
+        text.append("); to send to it again: tinypush token register ")
+        text.append(hex: token.bytes)
+      }
       _ = arguments.fail(.ok, text)
     }
     self.count = count

@@ -30,6 +30,8 @@ struct TraceCommand: ~Copyable {
   private var isToken = false
   private var text = Text(capacity: 65_536)
   private var isFound = false
+  /// Whether the journal could not be read, as journalctl's exit status says.
+  private var isJournalClosed = false
   private let isJSON: Bool
 
   @inline(never)
@@ -52,6 +54,12 @@ struct TraceCommand: ~Copyable {
     try trace.readSpool(config, arguments)
     if trace.isToken { try trace.readSuppression(config, arguments) }
     guard !trace.isFound else { return .ok }
+    if trace.isJournalClosed {
+      return arguments.fail(
+        .undelivered,
+        "nothing found in the spool, and the journal cannot be read: run the command as root (sudo), or name the log with --log"
+      )
+    }
     return arguments.fail(
       .undelivered,
       "nothing found: it may have been delivered (set log = deliveries to log this), or was never here: ",
@@ -103,7 +111,7 @@ struct TraceCommand: ~Copyable {
     var room = 0
     while getline(&line, &room, file) >= 0, let line { take(line: CString.span(line)) }
     free(line)
-    if path == nil { pclose(file) } else { fclose(file) }
+    if path == nil { isJournalClosed = pclose(file) != 0 } else { fclose(file) }
   }
 
   private mutating func take(line: Span<UInt8>) {

@@ -828,6 +828,25 @@ import Testing
     #expect(unread.message.hasSuffix("/recipients, 1 file, of which nobody may not read 1"))
   }
 
+  @Test func `check warns of recipients files with which an alert reaches nobody`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try box.write("# nobody\n", to: "recipients/empty")
+    try box.write("\(token(1))\n", to: "recipients/gone")
+    try box.write("\(token(1))\n\(token(2))\n", to: "recipients/good")
+    let suppress = try box.run(
+      Build.command(Build.host) + ["token", "suppress", token(1), "-o", "state=\(box.state)"])
+    #expect(suppress.status == 0, "\(suppress.errors)")
+    chown(box.state, 65534, 65534)
+    let reach = try box.checkup(gateway.port).all("recipients.reach")
+    #expect(reach.map(\.state) == ["warning", "warning"])
+    #expect(
+      reach.map(\.message) == [
+        "empty has no recipient", "gone: nothing is sent to its recipients, which are suppressed",
+      ])
+  }
+
   // MARK: - The status page
 
   @Test func `check reports a status path that is no status page`() throws {

@@ -65,6 +65,7 @@ import Testing
 
   @Test(arguments: [
     (["--data", "x", "/missing"], 404, "list-missing"),
+    (["--data", "x", "/empty"], 404, "list-empty"),
     (["--data", "x", "/a/b"], 404, "not-found"),
     (["--data", "x", "/..%2ffamily"], 404, "list-missing"), (["/family"], 405, "method"),
     (["--request", "PUT", "--data", "x", "/"], 405, "method"),
@@ -96,6 +97,7 @@ import Testing
   func `a wrong request changes nothing`(options: [String], status: Int, code: String) throws {
     let box = try Box()
     defer { box.end() }
+    try box.write("", to: "recipients/empty")
     let service = try HTTPService(in: box)
     let target = try #require(options.last)
     let answer = try service.request(target, Array(options.dropLast()) + ["--path-as-is"])

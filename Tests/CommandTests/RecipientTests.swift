@@ -341,6 +341,28 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
     #expect(registered > 1_600_000_000)
   }
 
+  @Test func `list marks recipients to which nothing is sent`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write(
+      "\(token(1))\n\(token(2)) registered=1700000000\n\(token(3))\n", to: "recipients/family")
+    let settings = ["-o", "state=\(box.path)/state", "-o", "recipients=\(box.path)/recipients"]
+    let suppress = try box.run(
+      Build.command(Build.host) + ["token", "suppress", "--at=1600000000", token(1), token(2)]
+        + settings)
+    #expect(suppress.status == 0, "\(suppress.errors)")
+    func list(_ more: String...) throws -> String {
+      try box.run(Build.command(Build.host) + ["recipient", "list"] + more + settings).output
+    }
+    let lines = try list().split(separator: "\n").map(String.init)
+    #expect(
+      try lines.at(0)
+        == "family \(token(1)) suppressed since 2020-09-13T12:26:40Z (by hand)")
+    #expect(try lines.at(1) == "family \(token(2)) registered=1700000000")
+    #expect(
+      try objects(list("--json")).map { $0["suppressed"] as? Int } == [1_600_000_000, nil, nil])
+  }
+
   // MARK: - Crashes and concurrency
 
   @Test func `recipient syncs the new file before the rename and the directory after it`() throws {

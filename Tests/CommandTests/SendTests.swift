@@ -109,7 +109,9 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    for name in ["default", "family", "guests"] { try box.write("", to: "recipients/\(name)") }
+    for name in ["default", "family", "guests"] {
+      try box.write(token(9), to: "recipients/\(name)")
+    }
     // Sending needs neither a running agent nor its keys.
     let sent = try box.send(row.arguments, input: row.input)
     #expect(sent.status == 0, "\(sent.errors)")
@@ -428,12 +430,32 @@ import Testing
     #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
   }
 
+  @Test(arguments: [nil, "", "# nobody\n", "abc\n"])
+  func `an alert to a recipients file that is missing or has no recipient is refused`(
+    content: String?
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    if let content { try box.write(content, to: "recipients/family") }
+    let said =
+      content == nil ? "no recipients file family in" : "no recipient in the file family in"
+    let sent = try box.send(["Fire", "--to", "family"])
+    #expect(sent.status == 65)
+    #expect(sent.errors.hasPrefix("tinypush send: \(said)"), "\(sent.errors)")
+    let stream = try box.send(
+      ["-"], input: line(1) + #"{"to":"family","payload":{"aps":{"alert":"Fire"}}}"#)
+    #expect(stream.status == 65)
+    #expect(stream.errors.contains("-:2:7: error: "), "\(stream.errors)")
+    #expect(box.queued + box.names(in: "tmp") == [])
+  }
+
   // MARK: - Standard input
 
   @Test func `send - queues standard input unchanged as one file`() throws {
     let box = try Box()
     defer { box.end() }
     let bare = "{\"aps\": {\n  \"alert\": \"for default\" }\n}"
+    try box.write(token(4) + "\n", to: "recipients/default")
     let input = line(1, "first") + " \n" + bare + line(2, "second") + line(3, "third").dropLast()
     let sent = try box.send(["-"], input: input)
     #expect(sent.status == 0, "\(sent.errors)")
@@ -442,7 +464,6 @@ import Testing
     #expect(box.text("spool/new/\(name)") == input)
     #expect(box.queued.count == 1)
     #expect(box.names(in: "tmp") == [])
-    try box.write(token(4) + "\n", to: "recipients/default")
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway, ["recipients=\(box.path)/recipients"])
     #expect(agent.status == 0, "\(agent.errors)")
@@ -452,6 +473,7 @@ import Testing
   @Test func `send - queues nothing if one notification is wrong, and shows it`() throws {
     let box = try Box()
     defer { box.end() }
+    try box.write(token(4), to: "recipients/default")
     let good = (1...3000).map { line($0) }.joined()
     let sent = try box.send(
       ["-"], input: good + #"{"aps":{"alert":"ü"},"a":1} {"aps":{"badge":"3"}}"# + "\n" + good)

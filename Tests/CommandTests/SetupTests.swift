@@ -88,6 +88,10 @@ import Testing
     mkdir(box.path + "/recipients", 0o755)
     let page = "web-page = https://box.example.net/web/\n"
     let answers = "app = browser\ncontact = mailto:box@tinypush-tests.org\nname = family\n" + page
+    // The agent cannot start without the key.
+    let written = try setUp(box, config, answers)
+    #expect(written.status == 0, "\(written.errors)")
+    #expect(written.errors.contains("etc/credentials/vapid.pem  written"), "\(written.errors)")
     let done = try box.tinypush(
       "setup", "--config", config, "--answers", box.write(answers, to: "answers"))
     #expect(done.status == 0, "\(done.errors)")

@@ -467,7 +467,8 @@ import Testing
     let agent = try deliver(alone(sandbox), "private-endpoints=no")
     #expect(agent.status == 75, "\(agent.errors)")
     #expect(
-      agent.errors.contains("is in a private network: remove the subscription"), "\(agent.errors)")
+      agent.errors.contains(": this address is private: remove the subscription"), "\(agent.errors)"
+    )
     #expect(box.queued.count == 1)
     #expect(try sandbox.events("connected").isEmpty)
   }

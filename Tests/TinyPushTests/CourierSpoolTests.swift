@@ -146,6 +146,17 @@ func `an empty or blank file is refused, after ten seconds if it may still grow`
   #expect(world.accepted.sorted() == [10, 11, 13, 14, 15])
 }
 
+@Test func `files with names of unfinished files are left alone when their writers end`() {
+  let world = World()
+  for name in [".a", "a~", "a.tmp", "a.part", "b"] {
+    world.put(name, text: World.notification(1), numbers: [1], tells: false)
+    world.notices.append(.began(name))
+  }
+  world.run(.seconds(90))
+  #expect(world.waiting == [".a", "a.part", "a.tmp", "a~"])
+  #expect(world.accepted == [1])
+}
+
 // MARK: - Files that change
 
 @Test func `an unfinished file is delivered when it is complete`() {

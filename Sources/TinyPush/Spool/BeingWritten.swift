@@ -31,7 +31,7 @@ package struct BeingWritten: ~Copyable {
     _ name: Span<UInt8>, at now: Instant, for wait: Duration = patience
   ) -> Bool {
     end(name)
-    guard name.count > 0, name.count < Self.slotBytes else { return false }
+    guard SpoolName.isTaken(name), name.count < Self.slotBytes else { return false }
     let isFull = count == Self.capacity
     if isFull { remove(0) }
     until[count] = now + wait

@@ -230,5 +230,33 @@ extension Checkup {
       return report.report("directory", .warning)
     }
     report.report("directory")
+    reportUnreached(config)
+  }
+
+  /// Warns of recipients files with which an alert reaches nobody.
+  private mutating func reportUnreached(_ config: borrowing Config) {
+    var error: Int32 = 0
+    guard
+      let listing = RecipientsListing(
+        config.recipients.span, config.courier.rules.service, error: &error)
+    else { return }
+    let names = listing.names()
+    var suppressed = SuppressedRecipients(config)
+    var start = 0
+    for index in 0..<names.count where names.unsafeBytes[index] == 0 {
+      let name = names.unsafeBytes.extracting(start..<index)
+      start = index + 1
+      let (recipients, reached) = suppressed.count(in: name)
+      guard reached == 0 else { continue }
+      report.message.append(printable: name)
+      report.message.append(
+        recipients == 0
+          ? " has no recipient" : ": nothing is sent to its recipients, which are suppressed")
+      report.advice.append(
+        recipients == 0
+          ? "add one with tinypush recipient add, or remove the file"
+          : "tinypush recipient list shows them; register or invite them again")
+      report.report("reach", .warning)
+    }
   }
 }

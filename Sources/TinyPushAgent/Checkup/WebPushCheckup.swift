@@ -54,12 +54,7 @@ extension Checkup {
   }
 
   private static func find(in listing: borrowing RecipientsListing, _ hosts: inout Hosts) {
-    var names = Text(capacity: 16_384)
-    _ = listing.forEachName { name in
-      guard names.count + name.count < 16_000 else { return }
-      names.append(bytes: name)
-      names.append(byte: 0)
-    }
+    let names = listing.names()
     var start = 0
     for index in 0..<names.count where names.unsafeBytes[index] == 0 {
       _ = listing.forEachLine(in: names.unsafeBytes.extracting(start..<index)) { _, line, text in

@@ -98,7 +98,7 @@ extension Config {
           config.courier.hasWebPush = true
         }),
       Setting(
-        "contact", "mailto:ADDRESS|https://PAGE", for: .command,
+        "contact", "mailto:ADDRESS|https://PAGE",
         "where the push services of browsers can reach you",
         .value { config, value throws(Problem) in
           guard Config.isContact(value) else {
@@ -108,7 +108,7 @@ extension Config {
           config.contact = CString(value)
         }),
       Setting(
-        "web-page", "https://HOST/PATH/", for: .command,
+        "web-page", "https://HOST/PATH/",
         "the page on which browsers register, and which a click on an alert opens",
         .value { config, value throws(Problem) in
           guard InvitationPage.isAddress(value) else {

@@ -166,7 +166,7 @@ public struct TLSConnection: ~Copyable {
         problem.clear()
         server.append(to: &problem)
         problem.append(
-          " is in a private network: remove the subscription, or set private-endpoints = yes")
+          ": this address is private: remove the subscription, or set private-endpoints = yes")
         continue
       }
       let socket = CLinux.socket(

@@ -2,26 +2,47 @@ import CLinux
 import TinyPush
 
 extension RecipientsFile {
-  /// Whether a directory has a recipients file of this name, as far as this user can see.
-  package static func mayExist(_ name: Span<UInt8>, in directory: Span<UInt8>) -> Bool {
-    guard isName(name) else { return false }
-    return look(for: name, in: directory) != ENOENT
+  /// What a user sees of a recipients file.
+  package enum Presence {
+    case missing
+    /// The file has no recipient.
+    case empty
+    /// The file may have recipients.
+    case present
   }
 
-  /// Returns a finding for the first recipients file of a notification that is missing, as far as
-  /// this user can see; nil: none is.
+  /// Looks for a recipients file of this name in a directory.
+  @inline(never)
+  package static func presence(of name: Span<UInt8>, in directory: Span<UInt8>) -> Presence {
+    let found = RecipientsLookup(directory, .http2).look(into: name)
+    switch found.error {
+    case 0: return found.hasRecipients ? .present : .empty
+    case ENOENT, EINVAL, EISDIR: return .missing
+    default: return .present
+    }
+  }
+
+  /// Returns a finding for the first recipients file of a notification that is missing or empty, as
+  /// far as this user can see; nil: there is no such file.
+  @inline(never)
   package static func missing(
     _ notification: Notification, of text: Span<UInt8>, in directory: Span<UInt8>
   ) -> Finding? {
     guard !notification.isForDefault else {
-      guard !mayExist(Notification.defaultList.span, in: directory) else { return nil }
-      return Finding(.listMissingDefault, at: notification.object.lowerBound)
+      let start = notification.object.lowerBound
+      switch presence(of: Notification.defaultList.span, in: directory) {
+      case .missing: return Finding(.listMissingDefault, at: start)
+      case .empty: return Finding(.listEmpty, at: start)
+      case .present: return nil
+      }
     }
     var name = notification.firstList
     for index in 0..<notification.lists {
       if index > 0 { name = notification.nextString(after: name.upperBound, in: text) }
-      guard mayExist(text.extracting(name), in: directory) else {
-        return Finding(.listMissing, at: name.lowerBound - 1)
+      switch presence(of: text.extracting(name), in: directory) {
+      case .missing: return Finding(.listMissing, at: name.lowerBound - 1)
+      case .empty: return Finding(.listEmpty, at: name.lowerBound - 1)
+      case .present: continue
       }
     }
     return nil
@@ -29,17 +50,11 @@ extension RecipientsFile {
 
   /// Whether this user sees a recipients file of this name in a directory.
   package static func exists(_ name: Span<UInt8>, in directory: Span<UInt8>) -> Bool {
-    isName(name) && look(for: name, in: directory) == 0
-  }
-
-  /// Returns 0 if there is a file of this name, or the errno.
-  @inline(never)
-  private static func look(for name: Span<UInt8>, in directory: Span<UInt8>) -> Int32 {
+    guard isName(name) else { return false }
     var path = Text(capacity: 4200)
     path.append(bytes: directory)
     path.append("/", bytes: name)
     var file = stat()
-    guard path.withCString({ stat($0, &file) }) == 0 else { return clinux_errno() }
-    return clinux_is_regular(&file) != 0 ? 0 : ENOENT
+    return path.withCString { stat($0, &file) } == 0 && clinux_is_regular(&file) != 0
   }
 }

@@ -22,7 +22,7 @@ public struct StatusPage {
     public var count: UInt32 = 0
     /// 1 if it was an error, 0 if it was a warning.
     public internal(set) var isError: UInt32 = 0
-    var text = Words<240>()
+    var text = Words<400>()
 
     /// Appends the logged text.
     public func append(to text: inout Text) { self.text.append(to: &text) }
@@ -243,5 +243,6 @@ struct Words<let capacity: Int>: BitwiseCopyable {
   /// anything.
   func append(to text: inout Text) {
     text.append(printable: bytes.span.extracting(0..<used))
+    if used == capacity { text.append("…") }
   }
 }

@@ -14,16 +14,42 @@ public struct SuppressedRecipients: ~Copyable {
   deinit {}
 
   /// Returns since when and why a token is suppressed; nil: it is not.
-  public mutating func record(of token: TokenIdentity) -> SuppressionRecord? {
-    suppressed.find(token).flatMap { $0.forbids() ? $0 : nil }
+  ///
+  /// - Parameter registered: when the app last registered the token, in UNIX seconds; 0: not stated.
+  public mutating func record(
+    of token: TokenIdentity, registered: UInt32 = 0
+  ) -> SuppressionRecord? {
+    suppressed.find(token).flatMap { $0.forbids(registered: registered) ? $0 : nil }
   }
 
-  /// Calls `body` with each suppressed recipient of a notification, and its record.
+  /// Counts the recipients in a file up to the first one that is not suppressed.
+  @inline(never)
+  mutating func count(in list: Span<UInt8>) -> (recipients: Int, reached: Int) {
+    Self.count(in: list, lists, &suppressed)
+  }
+
+  private static func count(
+    in list: Span<UInt8>, _ lists: borrowing RecipientsLookup,
+    _ suppressed: inout SuppressionLists
+  ) -> (recipients: Int, reached: Int) {
+    var (recipients, reached) = (0, 0)
+    let error = lists.forEachRecipient(in: list) { recipient in
+      recipients += 1
+      let record = suppressed.find(recipient.token.identity)
+      if record?.forbids(registered: recipient.registered) != true { reached += 1 }
+      return reached == 0
+    }
+    // What this user cannot read may reach somebody.
+    return (recipients, error == 0 ? reached : 1)
+  }
+
+  /// Calls `body` with each suppressed recipient of a notification, whether that is a browser, and
+  /// its record.
   ///
   /// - Parameter text: the text with the notification.
   public mutating func forEach(
     of notification: Notification, in text: Span<UInt8>,
-    _ body: (DeviceToken, SuppressionRecord) -> Void
+    _ body: (DeviceToken, Bool, SuppressionRecord) -> Void
   ) {
     // Without a suppression list the recipients files need not be read.
     guard !suppressed.isEmpty else { return }
@@ -33,14 +59,17 @@ public struct SuppressedRecipients: ~Copyable {
   @inline(never)
   private static func forEach(
     of notification: Notification, in text: Span<UInt8>, _ suppressed: inout SuppressionLists,
-    _ lists: borrowing RecipientsLookup, _ body: (DeviceToken, SuppressionRecord) -> Void
+    _ lists: borrowing RecipientsLookup, _ body: (DeviceToken, Bool, SuppressionRecord) -> Void
   ) {
     let registered = notification.registered
     var digits = notification.firstToken
     for number in 0..<notification.tokens {
       if number > 0 { digits = notification.nextString(after: digits.upperBound, in: text) }
-      if let token = DeviceToken(ofRecipient: text.extracting(digits)) {
-        find(token, registered, &suppressed, body)
+      let recipient = text.extracting(digits)
+      if let token = DeviceToken(ofRecipient: recipient) {
+        find(
+          token, recipient.begins(with: ("https" as StaticString).span), registered, &suppressed,
+          body)
       }
     }
     var name = notification.firstList
@@ -48,20 +77,22 @@ public struct SuppressedRecipients: ~Copyable {
       if number > 0 { name = notification.nextString(after: name.upperBound, in: text) }
       let list = notification.isForDefault ? Notification.defaultList.span : text.extracting(name)
       _ = lists.forEachRecipient(in: list) { recipient in
-        find(recipient.token, max(registered, recipient.registered), &suppressed, body)
+        find(
+          recipient.token, !recipient.subscription.isEmpty,
+          max(registered, recipient.registered), &suppressed, body)
         return true
       }
     }
   }
 
   private static func find(
-    _ token: DeviceToken, _ registered: UInt32, _ suppressed: inout SuppressionLists,
-    _ body: (DeviceToken, SuppressionRecord) -> Void
+    _ token: DeviceToken, _ isBrowser: Bool, _ registered: UInt32,
+    _ suppressed: inout SuppressionLists, _ body: (DeviceToken, Bool, SuppressionRecord) -> Void
   ) {
     guard let record = suppressed.find(token.identity), record.forbids(registered: registered)
     else {
       return
     }
-    body(token, record)
+    body(token, isBrowser, record)
   }
 }

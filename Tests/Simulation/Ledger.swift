@@ -329,10 +329,12 @@ final class Ledger {
       || item.isEcho && isElsewhere(number, besides: file)
   }
 
-  /// Whether the same notification waits in another file, or is recorded.
+  /// Whether the same notification waits in another file, or is recorded, perhaps in a whole file
+  /// that was moved to `failed/` (scattered seed 91038068).
   private func isElsewhere(_ number: Int, besides file: SpoolFile) -> Bool {
-    disk.lines.contains { $0.isDurable && $0.failure.number == number }
-      || (disk.waiting + Array(disk.later.values)).contains { other in
+    let files = disk.waiting + Array(disk.later.values) + Array(disk.setAside.values)
+    return disk.lines.contains { $0.isDurable && $0.failure.number == number }
+      || files.contains { other in
         other !== file && other.items.contains { $0.number == number }
       }
   }

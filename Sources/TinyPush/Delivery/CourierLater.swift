@@ -22,9 +22,9 @@ extension Courier {
     endRecipients()
   }
 
-  /// Puts a message into `later/`, since its service takes nothing now.
+  /// Puts a message into `later/`, since its service takes nothing now, or has no lane.
   ///
-  /// The wait grows with the age of the notification, so that few files are written.
+  /// The wait for a service grows with the age of the notification, so that few files are written.
   @inline(never)
   mutating func postpone(_ message: MessageNumber) {
     let entry = outbox[message]
@@ -43,7 +43,10 @@ extension Courier {
     }
     let age = time.clockMilliseconds / 1000 - files[file].originNs / 1_000_000_000
     let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
-    let wait = max(min(max(age / 2, Self.postponedMin), Self.postponedMax), untilDue)
+    // A lane is free sooner than a service that takes nothing is well.
+    let lacksLane = entry.lane == .devices && entry.subscription != Outbox.none
+    let longest = lacksLane ? Self.postponedMin : Self.postponedMax
+    let wait = max(min(max(age / 2, Self.postponedMin), longest), untilDue)
     recorder.begin(file, files)
     // While the clock is not set, nothing is due.
     postpone(

@@ -106,6 +106,10 @@ public struct RuleTrial: ~Copyable {
         appendPlace(of: rule, rules, to: &text)
       } else {
         text.append("no rule matches the ", rules.source.word)
+        if rules.source == .paths {
+          text.append(
+            "; without one the body is taken as it is, and NAME in /NAME is a recipients file")
+        }
       }
     }
   }

@@ -79,6 +79,12 @@ enum RecipientCommand {
     guard action == .remove || recipient.canBeSent(by: config.courier.rules.service) else {
       throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
     }
+    // A token of Apple's has 32 bytes or more, and half of one is soon pasted.
+    if action == .add, token.count < 32 {
+      var text = Text()
+      text.append("this device token has only ", token.count, " bytes; is it whole?")
+      _ = arguments.fail(.ok, text)
+    }
     var shown = Text()
     if isJSON { shown.append(hex: token.bytes) } else { recipient.append(to: &shown) }
     var change =

@@ -207,6 +207,10 @@ enum SendCommand {
           " takes UNIX seconds, a time from now such as 10m, or a date such as 2026-12-24T18:00, not ",
           value, arguments)
       }
+      // 0 is no date: it asks the service to store nothing.
+      if flag == .expiration, date > 0, date <= Clock.time().wallSeconds.map(UInt64.init) ?? 0 {
+        throw fail(flag, " is in the past, so that nobody would get the alert: ", value, arguments)
+      }
       composition.draft.set(part!, to: UInt64(clamping: date))
     case .noSync: queueing.isSynced = false
     case .quiet: queueing.isQuiet = true

@@ -341,6 +341,18 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
     #expect(registered > 1_600_000_000)
   }
 
+  @Test func `a device token that is shorter than all known ones is questioned, and added`() throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    mkdir(box.path + "/recipients", 0o755)
+    let added = try box.run(command(box, ["add", "family", String(token(1).dropFirst(2))]))
+    #expect(added.status == 0)
+    #expect(
+      added.errors == "tinypush recipient: this device token has only 31 bytes; is it whole?\n")
+    #expect(try box.run(command(box, ["add", "family", token(1)])).errors == "")
+  }
+
   @Test func `list marks recipients to which nothing is sent`() throws {
     let box = try Box()
     defer { box.end() }

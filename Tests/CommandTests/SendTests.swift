@@ -356,6 +356,11 @@ import Testing
       "x", "--token", one, "--ttl", "1w", status: 64,
       gives: "tinypush send: --ttl takes a time such as 90s, 10m, 2h or 1d, not 1w\n"),
     Sending(
+      "x", "--token", one, "--expiration", "2020-01-01", status: 64,
+      gives:
+        "tinypush send: --expiration is in the past, so that nobody would get the alert: 2020-01-01\n"
+    ),
+    Sending(
       "x", "--token", one, "--ttl", "1d", "--expiration", "1d", status: 65,
       gives: "give either expiration or ttl, not both"),
     Sending(

@@ -67,7 +67,7 @@ import Testing
         box.sending([text, "--token", Self.one, "--wait=1h"] + arguments))
       return (child, try child.line("."))
     }
-    let expiration = Int(Date().timeIntervalSince1970) + 1
+    let expiration = Int(Date().timeIntervalSince1970) + 3
     let expired = try sender("expired", "--expiration", "\(expiration)")
     let old = try sender("old", "--collapse-id", "level")
     let new = try sender("new", "--collapse-id", "level")
@@ -207,7 +207,7 @@ import Testing
       try wait(for: "the file") { box.queued.count > before }
       return child
     }
-    let expiration = Int(Date().timeIntervalSince1970) + 1
+    let expiration = Int(Date().timeIntervalSince1970) + 3
     let expired = try sender("expired", "--expiration", "\(expiration)")
     let old = try sender("old", "--collapse-id", "level")
     let new = try sender("new", "--collapse-id", "level")

@@ -64,7 +64,8 @@ extension Checkup {
   private mutating func authorize(
     _ config: borrowing Config, _ link: inout HTTP2Link
   ) -> Bool {
-    var token = ProviderToken(config)
+    // The directory would belong to the user of this command, and not to the agent's.
+    var token = ProviderToken(config, makesState: false)
     switch token.token(Clock.time()) {
     case .ready(let issuedAt):
       link.authorized(token.text.bytes, issuedAt: issuedAt)

@@ -49,12 +49,14 @@ public struct ProviderToken: ~Copyable {
 
   /// Prepares tokens.
   ///
-  /// - Parameter config: must have a signing key and its settings.
-  public init(_ config: borrowing Config) {
+  /// - Parameters:
+  ///   - config: must have a signing key and its settings.
+  ///   - makesState: whether to make the directory `state` if it is missing.
+  public init(_ config: borrowing Config, makesState: Bool = true) {
     key = CString(config.signingKey.span)
     keyID = CString(config.keyID.span)
     teamID = CString(config.teamID.span)
-    file = ProviderTokenFile(config.state.span)
+    file = ProviderTokenFile(config.state.span, makesState: makesState)
   }
 
   deinit {}

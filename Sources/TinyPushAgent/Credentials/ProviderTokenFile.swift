@@ -13,9 +13,12 @@ struct ProviderTokenFile: ~Copyable {
   private static let draftName: StaticString = ".provider-token.new"
 
   let state: CString
+  private let makesState: Bool
 
-  init(_ state: Span<UInt8>) {
+  /// - Parameter makesState: whether to make the directory if it is missing.
+  init(_ state: Span<UInt8>, makesState: Bool) {
     self.state = CString(state)
+    self.makesState = makesState
   }
 
   deinit {}
@@ -64,7 +67,7 @@ struct ProviderTokenFile: ~Copyable {
     line.append(token)
     line.append("\n")
     var error: Int32 = 0
-    mkdir(state.pointer, 0o750)
+    if makesState { mkdir(state.pointer, 0o750) }
     guard let directory = open(error: &error) else { return error }
     unlinkat(directory.number, Self.draftName.cString, 0)
     let flags = O_WRONLY | O_CREAT | O_EXCL

@@ -151,7 +151,7 @@ public struct RuleTrial: ~Copyable {
     for rule in 0..<rules.count {
       let line = rules.line(of: rule)
       rules.forEachFixedRecipient(of: rule) { name in
-        guard RecipientsFile.presence(of: name, in: directory) == .missing else { return }
+        guard !RecipientsFile.mayExist(name, in: directory) else { return }
         message.clear()
         message.append("there is no recipients file ")
         message.append(printable: name)

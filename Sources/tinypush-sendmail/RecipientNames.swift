@@ -54,7 +54,7 @@ struct RecipientNames: ~Copyable {
   mutating func complete() -> Bool {
     let standard = Notification.defaultList.span
     if hasOther || names.count == 0, !contains(standard),
-      RecipientsFile.presence(of: standard, in: directory.bytes) != .missing
+      RecipientsFile.mayExist(standard, in: directory.bytes)
     {
       append(standard)
     }

@@ -431,7 +431,9 @@ final class Ledger {
           !isGone(item), !isPoison(number % World.tokensMax),
           !file.lines.contains(where: { $0.failure.number == number }),
           // A file whose record could not be written is delivered again as a whole.
-          !life.reopened.contains(file.inode)
+          !life.reopened.contains(file.inode),
+          // What waits in later/ is judged below (lanes seed 91003275).
+          !disk.later.values.contains(where: { $0.holds(item) })
         else { continue }
         complain("\(number) of \(file.name) is held up")
       }

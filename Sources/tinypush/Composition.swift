@@ -172,8 +172,7 @@ struct Composition: ~Copyable {
   ) throws(ExitStatus) {
     if listCount == 0, !draft.hasTokens {
       add(list: Notification.defaultList.cString)
-      if RecipientsFile.presence(of: Notification.defaultList.span, in: directory.span) == .missing
-      {
+      if !RecipientsFile.mayExist(Notification.defaultList.span, in: directory.span) {
         var text = Text()
         text.append("no recipients: give --to NAME or --token HEX, or add a device token to ")
         text.append(printable: directory.span)

@@ -64,9 +64,9 @@ enum SetupCommand {
     let place =
       access(path, F_OK) == 0
       ? path : directory.isEmpty ? parent.cString : directory.pointer
-    let isWritable = access(place, W_OK) == 0
+    let isForbidden = access(place, W_OK) != 0 && clinux_errno() == EACCES
     extendLifetime(directory)
-    guard !isWritable else { return }
+    guard isForbidden else { return }
     var text = Text()
     text.append("this user cannot write ", printable: CString.span(path))
     text.append(": run the command as root (sudo)")

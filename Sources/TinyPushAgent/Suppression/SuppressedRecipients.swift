@@ -68,7 +68,7 @@ public struct SuppressedRecipients: ~Copyable {
       let recipient = text.extracting(digits)
       if let token = DeviceToken(ofRecipient: recipient) {
         find(
-          token, recipient.begins(with: ("https" as StaticString).span), registered, &suppressed,
+          token, Subscription.isMeant(recipient), registered, &suppressed,
           body)
       }
     }

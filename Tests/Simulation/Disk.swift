@@ -82,7 +82,7 @@ final class SpoolFile {
   var number = 0
   var itemsPut = 0
   /// More items than a file has.
-  static let itemsMax = 1000
+  static let itemsMax = 10_000
   /// Why it cannot be opened, if it cannot.
   var failure: OpenFailure?
   /// The bytes that can be read; reading further is a disk error.
@@ -112,6 +112,8 @@ final class SpoolFile {
   var openedAt = Instant(milliseconds: 0)
   /// The agent that opened it last, and that agent's count of superseded notifications at first.
   var reader = (life: -1, superseded: UInt64(0))
+  /// To where an agent called everything settled, and was right.
+  var checked = (life: -1, offset: Int64(0))
   /// Since when it waits in `later/`.
   var waitsSince = Instant(milliseconds: 0)
   /// Whether it was put aside from a file that had come from `later/`.
@@ -400,7 +402,7 @@ final class Disk {
       file.hasReplaced = true
     }
     taken[target] = file
-    left.append((name, file, target, timeline.now))
+    leave(name, file, target)
     return true
   }
 
@@ -408,8 +410,13 @@ final class Disk {
     guard canRemove, canPostpone, let file = later[name] else { return false }
     later[name] = nil
     durableLater.remove(name)
-    left.append((name, file, nil, timeline.now))
+    leave(name, file, nil)
     return true
+  }
+
+  private func leave(_ name: String, _ file: SpoolFile, _ target: String?) {
+    left.removeAll { $0.at + Self.writeback < timeline.now }
+    left.append((name, file, target, timeline.now))
   }
 
   func sync() -> Bool {

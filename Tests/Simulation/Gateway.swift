@@ -66,6 +66,8 @@ final class Gateway {
   private(set) var acceptances: [Int: Int] = [:]
   /// When each number was accepted last.
   private(set) var acceptedAt: [Int: Instant] = [:]
+  /// When a service of browsers, or the one for devices, last accepted a notification, by host.
+  private(set) var acceptedLast: [String: Instant] = [:]
   private(set) var barriers = 0
   /// The frames, bytes and time of each write that arrived.
   private(set) var records: [(frames: Int, bytes: Int, at: Instant)] = []
@@ -165,6 +167,7 @@ final class Gateway {
   /// Accepts a notification that did not come in a frame.
   func accepts(_ number: Int) {
     acceptedAt[number] = timeline.now
+    acceptedLast[World.host(number)] = timeline.now
     acceptances[number, default: 0] += 1
   }
 

@@ -194,6 +194,8 @@ final class HTTP2Wire {
   private(set) var isOver = false
   /// The notifications of the unanswered requests, by stream.
   var unanswered: [Int32: Int] = [:]
+  /// Whether requests are unanswered that the client has not given up (HTTP/2 seed 91019485).
+  var hasOpenRequests: Bool { !unanswered.isEmpty && chttp2_server_open(server) > 0 }
   /// Whether it has announced its end, so that it did not process the requests that are open.
   var isLeaving = false
   /// The requests allowed until the first answer, if the last connection was cut with open ones.

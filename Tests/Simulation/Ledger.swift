@@ -289,7 +289,9 @@ final class Ledger {
 
   /// Checks that everything before an offset is decided, since no agent reads it again.
   func renames(_ file: SpoolFile, settledTo offset: Int64) {
-    for item in file.items where forbidsLoss && item.offset < offset {
+    let checked = file.checked.life == lives ? file.checked.offset : 0
+    file.checked = (lives, offset)
+    for item in file.items where forbidsLoss && checked <= item.offset && item.offset < offset {
       if mayHaveLeftEarly(item, file) { continue }
       if !isSettled(item, in: file) {
         complain("\(file.name) is settled to \(offset), and \(describe(item)) is not decided")
@@ -421,6 +423,19 @@ final class Ledger {
 
   // MARK: - The end
 
+  /// How long a notification may wait behind others for one of the lanes, or for its service.
+  ///
+  /// There are more services than lanes, and many of them take nothing (lanes seed 91003414). A
+  /// service may take one notification at a time, and be slow (lanes seed 91003544).
+  private static let laneQueue = Duration.seconds(600)
+
+  /// Whether a notification waits behind others that its service has accepted lately.
+  private func isQueued(_ number: Int) -> Bool {
+    hasLanes
+      && gateway.acceptedLast[World.host(number)].map { timeline.now < $0 + Self.laneQueue }
+        ?? false
+  }
+
   /// Checks that notifications that the service does not take hold up no others.
   ///
   /// - Parameter isPoison: whether the service takes nothing for a token.
@@ -433,7 +448,8 @@ final class Ledger {
           // A file whose record could not be written is delivered again as a whole.
           !life.reopened.contains(file.inode),
           // What waits in later/ is judged below (lanes seed 91003275).
-          !disk.later.values.contains(where: { $0.holds(item) })
+          !disk.later.values.contains(where: { $0.holds(item) }),
+          !isQueued(number)
         else { continue }
         complain("\(number) of \(file.name) is held up")
       }
@@ -441,7 +457,11 @@ final class Ledger {
     // After a sleep, everything that waits is due at once. If the clock was set, what waits seems
     // old, and waits for an hour.
     guard sleptUntil.milliseconds == 0, suppressing.isClockSteady else { return }
-    for file in disk.later.values {
+    let wall = timeline.time.wallSeconds ?? 0
+    for (name, file) in disk.later {
+      // A service that answered nothing for a while gets the rest within an hour, perhaps behind
+      // others (lanes seed 91006382).
+      if hasLanes, (wall - 600..<wall + 3600).contains(Int64(name.prefix(10))!) { continue }
       for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax)
       {
         complain("\(item.number!) is held up in later/")

@@ -177,8 +177,9 @@ extension Ledger {
     for other in disk.later.values where other.waitsSince > file.waitsSince {
       // A link had the newer one before. It went to later/ behind the older one, and comes after it.
       if other.items.contains(where: { identities[$0.number ?? 0] != nil }) { continue }
-      // If two notifications of one name have both come from later/, neither replaces the other.
-      if file.waitsAgain, other.waitsAgain, item.source == other.items.first?.source { continue }
+      // If two notifications of one name have both come from later/, neither replaces the other
+      // (lanes seed 91003924).
+      if other.waitsAgain, item.source == other.items.first?.source { continue }
       // A file may come before another one with an earlier name, and is the older one then (lanes seed
       // 3337).
       if let last = other.items.first(where: {

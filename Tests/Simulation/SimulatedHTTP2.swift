@@ -242,7 +242,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
       link.received(bytes.span)
     }
     if let wire, wire.isCutForClient {
-      mustStartSmall = !wire.unanswered.isEmpty && !wire.isLeaving && aside == nil
+      mustStartSmall = wire.hasOpenRequests && !wire.isLeaving && aside == nil
       self.wire = nil
       link.disconnected(at: now.now, byPeer: true)
     }

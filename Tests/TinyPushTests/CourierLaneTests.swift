@@ -174,6 +174,28 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   }
 }
 
+@Test func `an old notification that finds all lanes in use waits for a minute, not for an hour`() {
+  let moods = Moods()
+  moods[hostOfOne] = .down
+  withLanes(mood: { moods[$0] }) { world in
+    for serial in 1...300 { world.put("a\(1000 + serial)", to: [one], serial: serial) }
+    world.run(.seconds(7200))
+    moods[hostOfOne] = .well
+    let due = world.disk.later.keys.map { Int64($0.prefix(10))! }
+    let first = due.min()!
+    world.run(.seconds(UInt64(first - world.timeline.time.wallSeconds! - 5)))
+    let accepted = world.gateway.acceptances.count
+    for host in 2..<10 {
+      moods["h\(host).example"] = .silent
+      let token = World.isBrowser(2 * host) ? 2 * host : 2 * host + 1
+      world.put("b\(host)", to: [token], serial: 400 + host)
+    }
+    world.run(.seconds(200))
+    let isDue = due.count { $0 <= first + 5 }
+    #expect(isDue > 0 && world.gateway.acceptances.count - accepted >= isDue)
+  }
+}
+
 @Test func `a flood of notifications to a service that works goes to no file in later`() {
   withLanes { world in
     for serial in 1...400 { world.put("a\(10_000 + serial)", to: [one], serial: serial) }

@@ -49,6 +49,8 @@ final class Ledger {
   var hasLanes = false
   /// The identity with which each number was sent.
   var identities: [Int: UInt64] = [:]
+  /// The notifications that a link has had, now or before.
+  var taken: Set<Int> = []
   /// Whether the agent was told to stop.
   var isStopping = false
   var waiting = Waiting()

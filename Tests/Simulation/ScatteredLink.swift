@@ -168,6 +168,7 @@ extension Ledger {
     passesLimits(number, isAdmission: true)
     expected.sent += 1
     if !life.framed.insert(number).inserted { life.repeated += 1 }
+    taken.insert(number)
   }
 
   /// Checks that a notification has the same identity each time.

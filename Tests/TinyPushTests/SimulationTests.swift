@@ -30,9 +30,9 @@ private let environment = ProcessInfo.processInfo.environment
 /// was sent before its service wanted it again. Notifications for a service without a lane waited for
 /// an hour each time. The ledger took for held up what waited in `later/` for an hour, since the clock
 /// was set, what waited for one of the lanes, and what waited for a slow service. It expected an order
-/// of two notifications of one file that had both come from `later/`.
+/// of two notifications of one file that had both come from `later/`, and of one that a link had had.
 @Test(arguments: [
-  UInt64(2), 18, 30, 40, 91_002_730, 91_003_275, 91_003_414, 91_003_544, 91_003_924,
+  UInt64(2), 18, 30, 40, 91_002_730, 91_003_275, 91_003_414, 91_003_544, 91_003_924, 91_007_495,
 ])
 func `seeds that once failed over several lanes pass`(seed: UInt64) {
   report(Trial.run(seed, .lanes))

@@ -133,7 +133,7 @@ public struct BinaryLink: ~Copyable, Link {
 
   private mutating func hangUp() -> Courier.Step {
     state = .down(dialAt: dialAt())
-    return .disconnect
+    return .disconnect(.current)
   }
 
   /// Returns when to connect again: as soon as ``rate`` allows after progress, else after the

@@ -336,11 +336,11 @@ public struct HTTP2Link: ~Copyable, Link {
   private mutating func hangUp(_ dialAt: Instant) -> Courier.Step {
     end()
     state = .down(dialAt: dialAt)
-    return .disconnect
+    return .disconnect(.current)
   }
 
-  private mutating func closeAside() -> Courier.Step {
+  mutating func closeAside() -> Courier.Step {
     endAside()
-    return .closeAside
+    return .disconnect(.aside)
   }
 }

@@ -36,7 +36,7 @@ extension HTTP2Link {
   /// - Parameter endedByOne: whether only one request was unanswered when the service ended the
   ///   connection.
   private mutating func giveBackAll(
-    on connection: Requests.Connection, _ endedByOne: Bool
+    on connection: Courier.Connection, _ endedByOne: Bool
   ) -> Int {
     var uncertain = 0
     var place = requests.newest
@@ -82,12 +82,11 @@ extension HTTP2Link {
     guard requests.currentCount > 0, !batch.isBlocked else {
       end()
       state = .down(dialAt: dialAt)
-      return .disconnect
+      return .disconnect(.current)
     }
     if aside != nil {
       // Only one connection can be set aside: the earlier one's answers come too late.
-      endAside()
-      return .closeAside
+      return closeAside()
     }
     isAsideForOne = requests.currentCount == 1
     isAsideShort = pace.isShort

@@ -6,13 +6,6 @@ import TinyPush
 struct Requests: ~Copyable {
   static let none = UInt16.max
 
-  enum Connection: UInt8 {
-    /// The connection that takes requests.
-    case current
-    /// The connection that is set aside and only waits for its remaining answers.
-    case aside
-  }
-
   struct Request: BitwiseCopyable {
     var message: MessageNumber
     /// Whether the service may have the notification already.
@@ -21,7 +14,7 @@ struct Requests: ~Copyable {
     var fingerprint: UInt64
     /// The hash of the device token.
     var device: UInt64
-    var connection = Connection.current
+    var connection = Courier.Connection.current
     /// Whether the notification names its own topic.
     var namesTopic: Bool
     /// A hash of the `collapse-id` and the device token; 0: no `collapse-id`.

@@ -198,14 +198,14 @@ struct SimulatedHTTP2: ~Copyable, Link {
       } else {
         link.notAuthorized(until: now.now + .seconds(30))
       }
-    case .disconnect:
+    case .disconnect(.current):
       wire?.closedByClient()
       wire = nil
     case .setAside:
       if aside != nil { service.ledger.complain("two connections are set aside") }
       aside = wire
       wire = nil
-    case .closeAside:
+    case .disconnect(.aside):
       aside?.closedByClient()
       aside = nil
     default: service.ledger.complain("the link returns a step that only the courier may return")

@@ -3,7 +3,7 @@ import TinyPush
 /// The kind of a step.
 enum Word: String {
   case scan, read, readRecipients, release, record, keepLearned, sync, remove, rename
-  case dial, write, listen, sample, disconnect, authorize, setAside, closeAside, wait, finish
+  case dial, write, listen, sample, disconnect, authorize, setAside, wait, finish
 
   init(_ step: Courier.Step) {
     self =
@@ -24,7 +24,6 @@ enum Word: String {
       case .disconnect: .disconnect
       case .authorize: .authorize
       case .setAside: .setAside
-      case .closeAside: .closeAside
       case .wait: .wait
       case .finish: .finish
       }

@@ -168,10 +168,11 @@ final class World {
         poll()
         link.heard(until: now)
       case .sample: sample()
-      case .disconnect:
+      case .disconnect(.current):
         ledger.hungUp(connection)
         hangUp()
-      case .authorize, .setAside, .closeAside: complain("the binary link has only one connection")
+      case .authorize, .setAside, .disconnect(.aside):
+        complain("the binary link has only one connection")
       case .wait(let deadline):
         onNews(.rest)
         checkMemory()

@@ -140,18 +140,24 @@ extension Courier {
     ///
     /// Make no other connection until the link asks for it.
     case setAside
-    /// Close the connection that was set aside.
-    case closeAside
     /// Find out how much the peer has acknowledged.
     ///
     /// Then call the link's `sampled(unacknowledged:since:roundTrip:)`.
     case sample
-    /// Close the connection.
-    case disconnect
+    /// Close a connection.
+    case disconnect(Connection)
     /// Wait for an event, or until the instant.
     case wait(until: Instant?)
     /// End: everything is done.
     case finish
+  }
+
+  /// One of a link's connections to one service.
+  public enum Connection: UInt8, BitwiseCopyable {
+    /// The connection that takes notifications.
+    case current
+    /// The connection that was set aside, and only waits for the answers that are still to come.
+    case aside
   }
 
   /// The result of reading a file.

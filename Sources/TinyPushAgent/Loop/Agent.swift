@@ -124,8 +124,8 @@ public struct Agent: ~Copyable {
         // epoll does not report bytes that the TLS layer has already read.
         receiveAside()
         publishDown()
-      case .closeAside: aside.hangUp(epoll: events.epoll, closeNotify: true)
-      case .disconnect:
+      case .disconnect(.aside): aside.hangUp(epoll: events.epoll, closeNotify: true)
+      case .disconnect(.current):
         if lane != .devices || link.service == .http2 { connection.dropUnsent() }
         connection.hangUp(epoll: events.epoll, closeNotify: true)
         publishDown()

@@ -133,9 +133,12 @@ extension Ledger {
     }
     guard let key = item.collapseKey, !disk.hadPowerCut, !life.framed.contains(number),
       !taken.contains(number), !isRepeatable(number),
-      let openedAt = disk.waiting.filter({ $0.holds(item) }).map(\.openedAt).min()
+      let file = disk.waiting.filter({ $0.holds(item) }).min(by: { $0.openedAt < $1.openedAt })
     else { return }
-    for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
+    for other in disk.later.values where !other.isExcused && other.waitsSince < file.openedAt {
+      // If two notifications of one name have both come from later/, neither replaces the other
+      // (lanes seed 91015143).
+      if file.wasReleased, other.waitsAgain, item.source == other.items.first?.source { continue }
       if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }),
         waiting.puts[item.source] ?? 0 < 2 || item.source != first.source
       {
@@ -291,7 +294,7 @@ extension Ledger {
         return waiting.settled[other.identity]?.allSatisfy { number in
           guard let at = gateway.acceptedAt[number] else { return true }
           return at >= item.putAt || dropped.contains(number) || lateLosses.contains(number)
-            || isSuppressed(number, other)
+            || isSuppressed(number, other) || suppressing.goneNumbers.contains(number)
         } ?? false
       }
       if !hasArrived { complain("\(item.number!) was replaced, and its replacement never arrived") }

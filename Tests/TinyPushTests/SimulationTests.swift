@@ -28,11 +28,14 @@ private let environment = ProcessInfo.processInfo.environment
 /// What the agent itself refused was not counted. A recipient was read again and again while its
 /// subscription had no room. A notification counted as replaced, and waited in `later/` as well. One
 /// was sent before its service wanted it again. Notifications for a service without a lane waited for
-/// an hour each time. The ledger took for held up what waited in `later/` for an hour, since the clock
+/// an hour each time. One that waited for its service came after one with the same collapse ID and a
+/// `not-before`. The ledger took for held up what waited in `later/` for an hour, since the clock
 /// was set, what waited for one of the lanes, and what waited for a slow service. It expected an order
 /// of two notifications of one file that had both come from `later/`, and of one that a link had had.
+/// It forgot that the app of a replacement was gone.
 @Test(arguments: [
   UInt64(2), 18, 30, 40, 91_002_730, 91_003_275, 91_003_414, 91_003_544, 91_003_924, 91_007_495,
+  91_015_091, 91_015_143, 91_016_545,
 ])
 func `seeds that once failed over several lanes pass`(seed: UInt64) {
   report(Trial.run(seed, .lanes))

@@ -15,6 +15,7 @@ extension Courier {
   @inline(never)
   mutating func postpone(_ notification: Notification, _ text: UInt16) {
     let entry = outbox[text: text]
+    if notification.collapseKey != 0 { replaceRest(of: text) }
     later.setFileName(
       due: notification.notBefore, key: notification.collapseKey, of: entry.file, files,
       identity: entry.identity)

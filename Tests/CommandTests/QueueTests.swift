@@ -44,11 +44,6 @@ import Testing
     return "{\(failed)\(notification == "{}" ? "" : ",")\(notification.dropFirst())\n"
   }
 
-  /// Returns such a line in the form of version 0.1.0.
-  private func refusalBefore(_ notification: String, _ members: String) -> String {
-    #"{"reason":"it was refused","file":"x",\#(members),"notification":\#(notification)}"# + "\n"
-  }
-
   /// Returns the contents of the files in a spool directory by name.
   private func texts(_ box: Box, _ directory: String) -> [String: String] {
     let texts = box.names(in: directory).map { ($0, box.text("spool/\(directory)/\($0)")) }
@@ -503,7 +498,7 @@ import Testing
     #expect(try queue(box, "retry", "a").status == 66)
   }
 
-  @Test(arguments: ["all of it goes", "one stays", "it is of version 0.1.0"])
+  @Test(arguments: ["all of it goes", "one stays"])
   func `queue retry killed at any system call neither loses nor repeats anything`(kind: String)
     throws
   {
@@ -511,11 +506,7 @@ import Testing
     defer { box.end() }
     let notifications = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
     let good = notifications.map { refusal($0) }.joined()
-    let isOld = kind.hasPrefix("it is")
-    let text =
-      isOld
-      ? notifications.map { refusalBefore($0, #""offset":0,"line":7"#) }.joined()
-      : kind == "one stays" ? good + refusal(notification("bad", #""token":"123""#)) : good
+    let text = kind == "one stays" ? good + refusal(notification("bad", #""token":"123""#)) : good
     let alerts = (1...3).map { "good \($0)" } + (kind == "one stays" ? ["bad"] : [])
     let status: Int32 = kind == "one stays" ? 65 : 0
     func fill() throws {
@@ -549,7 +540,7 @@ import Testing
       let sent = texts(box, "new").values.map { $0 }
       #expect(sent.count == 1)
       #expect(sent.first?.count(of: "\n") == 3, "call \(call)")
-      #expect(isOld || sent == [good], "call \(call)")
+      #expect(sent == [good], "call \(call)")
       let left = texts(box, "failed")
       #expect(left.values.allSatisfy { !$0.contains("good") }, "call \(call)")
       #expect(left.values.joined().contains("bad") == (kind == "one stays"), "call \(call)")
@@ -630,38 +621,6 @@ import Testing
     let accepting = try Gateway(in: box, name: "accepting")
     #expect(try box.deliver(accepting, lists).status == 0)
     try #expect(accepting.alerts(in: box).sorted() == ["bare", "list", "mended", "mended"])
-  }
-
-  @Test func `queue retry sends records of version 0.1.0 to the recipients that missed them`()
-    throws
-  {
-    let box = try Box()
-    defer { box.end() }
-    try box.write("\(token(4))\n", to: "recipients/family")
-    let all = notification("x", #""to":["family","nobody"],"token":"\#(token(1))""#)
-    try box.write(
-      refusalBefore(all, #""status":8,"token":"\#(token(2))","offset":0"#)
-        + refusalBefore(all, #""list":"family","offset":0,"line":1,"column":1"#)
-        + refusalBefore(all, #""list":"nobody","offset":0,"line":1,"column":1"#)
-        + refusalBefore(all, #""list":"family","list_line":2,"offset":0,"line":1,"column":1"#)
-        + refusalBefore(#"{"aps":{"alert":"bare"}}"#, #""token":"\#(token(3))","offset":0"#)
-        + #"{"reason":"x","file":"x","offset":0,"line":1,"column":1,"text":"{"}"# + "\n",
-      to: "spool/failed/a")
-    let retried = try queue(box, "retry", "a")
-    #expect(retried.status == 65)
-    #expect(retried.output.contains("a: 3 sent again as a."), "\(retried.output)")
-    #expect(retried.output.contains("recipients file nobody: No such file"))
-    #expect(retried.output.contains("recipients file family, line 2 was wrong"))
-    let left = box.text("spool/failed/a").count(of: "\n")
-    #expect(left == 3)
-    let gateway = try Gateway(in: box)
-    let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
-    #expect(try box.deliver(gateway, lists).status == 0)
-    try #expect(gateway.alerts(in: box).sorted() == ["bare", "x", "x"])
-    let sent = try box.run(["python3", Build.tools + "/decode.py"] + gateway.recorded(.accepted))
-    try #expect(
-      Set(objects(sent.output).compactMap { $0["token"] as? String })
-        == [token(2), token(3), token(4)])
   }
 
   @Test func `queue retry does not take a whole file with lines of failed/ for records`() throws {

@@ -279,20 +279,6 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       "refused: a (line 2), no place"
     ),
     (#"{"failed":{"reason":"a","li"#, "refused: a, no place, nothing to send"),
-    // Lines of version 0.1.0.
-    (
-      #"{"reason":"a","file":"f","status":8,"token":"\#(token)","offset":0,"notification":{"token":"12"}}"#,
-      "refused: a (token TOKEN)"
-    ),
-    (
-      #"{"reason":"a","file":"f","offset":0,"line":2,"column":1,"notification":{"token":"\#(token)"}}"#,
-      "refused: a (line 2)"
-    ),
-    (
-      #"{"reason":"a","file":"f","offset":0,"line":2,"text":"{"}"#,
-      "refused: a (line 2), nothing to send"
-    ),
-    (#"{"reason":"a","line":7,"notification":{"#, "refused: a (line 7), no place, nothing to send"),
     // Texts that are no line.
     ("", "none"), ("rubbish", "none"), ("[]", "none"), ("{}", "none"), (#"{"failed":1}"#, "none"),
     (#"{"failed":{"reason":1}}"#, "none"), (#"{"failed":{"reason":"a"#, "none"),

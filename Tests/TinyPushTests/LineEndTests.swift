@@ -18,9 +18,8 @@ private func withFile(_ text: String, _ body: (Int32) throws -> Void) throws -> 
 
 private let line =
   #"{"failed":{"reason":"a } that is in a \" string","file":"a"},"payload":{"aps":{},"x":[{}]}}"#
-private let lineBefore =
-  #"{"reason":"a } that is in a \" string","file":"a","notification":{"x":[{}]}}"#
-private let long = #"{"reason":""# + String(repeating: "long ", count: 20_000) + #""}"#
+private let long =
+  #"{"failed":{"reason":""# + String(repeating: "long ", count: 20_000) + #""}}"#
 
 private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count) }
 
@@ -35,11 +34,9 @@ private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count
     ("\(line)\n\(line.prefix(70))", "\(line)\n"),
     ("\(long)\n\(long.dropLast())", "\(long)\n"),
     (String(line.dropLast()), ""),
-    (String(lineBefore.dropLast()), ""),
     // A line that only lacks its line feed.
     ("\(line)\n\(line)", "\(line)\n\(line)\n"),
     (long, "\(long)\n"),
-    (lineBefore, "\(lineBefore)\n"),
     // Text that no agent wrote.
     ("\(line)\na note", "\(line)\na note\n"),
     // NULs instead of a line, of its start or of its end, and before another line.

@@ -8,9 +8,7 @@
 /// In the file, this is one line. The spool accepts such a line as a notification.
 ///
 /// `failed` comes first, so that a truncated line still has its reason. A line with nothing to send
-/// has no other member. Version 0.1.0 wrote the members of `failed` at the top level, and the
-/// notification as one of them. Such lines are read as well. This type holds ranges only: callers
-/// keep the text of the line.
+/// has no other member. This type holds ranges only: callers keep the text of the line.
 public struct FailedLine {
   /// The reason, without its quotes.
   private var reason: Range<Int>?
@@ -25,13 +23,8 @@ public struct FailedLine {
   package private(set) var hasPlace = false
   /// The shown text of input that is not a notification.
   private var shown: Range<Int> = 0..<0
-  /// The notification in a line of version 0.1.0; empty: none.
-  package private(set) var wrapped: Range<Int> = 0..<0
-  /// Whether the line has `failed`, and whether it has another member.
-  private var (isCurrent, hasOther) = (false, false)
-
   /// Whether the line has a notification, valid or not, besides the reason.
-  package var hasNotification: Bool { isCurrent ? hasOther : !wrapped.isEmpty }
+  package private(set) var hasNotification = false
 
   /// Reads a line; nil if the agent did not write it.
   ///
@@ -55,9 +48,6 @@ public struct FailedLine {
     let first = try scanner.peek(text)
     switch EnvelopeKey(spelled: key) {
     case .failed where first == .openBrace:
-      // The members beside `failed` are the sender's, even if they have the same names.
-      (reason, file, listName, line, listLine) = (nil, 0..<0, 0..<0, 0, 0)
-      (hasPlace, wrapped, shown, isCurrent) = (false, 0..<0, 0..<0, true)
       guard try scanner.openObject(text) else { return }
       repeat {
         let key = text.extracting(try scanner.key(text))
@@ -65,21 +55,15 @@ public struct FailedLine {
       } while try scanner.nextMember(text)
       return
     case .token where first == .quote: token = try scanner.string(text)
-    default:
-      if isCurrent {
-        try scanner.skipValue(text)
-      } else {
-        try takeDetail(key, first, text, by: &scanner)
-      }
+    default: try scanner.skipValue(text)
     }
-    hasOther = true
+    hasNotification = true
   }
 
   /// - Parameter first: the value's first byte.
   private mutating func takeDetail(
     _ key: Span<UInt8>, _ first: UInt8, _ text: Span<UInt8>, by scanner: inout JSONScanner
   ) throws(JSONProblem) {
-    let start = scanner.index
     switch first {
     case .quote:
       let string = try scanner.string(text)
@@ -101,9 +85,7 @@ public struct FailedLine {
       } else if key.equals("list_line") {
         listLine = number ?? 0
       }
-    default:
-      try scanner.skipValue(text)
-      if key.equals("notification"), first == .openBrace { wrapped = start..<scanner.index }
+    default: try scanner.skipValue(text)
     }
   }
 
@@ -187,8 +169,6 @@ public struct FailedLine {
 extension FailedLine {
   /// The beginning of every line.
   package static let beginning: StaticString = "{\"failed\":{\"reason\":\""
-  /// The beginning of every line of version 0.1.0.
-  package static let beginningBefore: StaticString = "{\"reason\":\""
 
   /// Clears `output` and begins a line.
   ///

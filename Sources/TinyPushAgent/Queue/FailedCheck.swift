@@ -10,8 +10,6 @@ struct FailedCheck: ~Copyable {
   private let lists: RecipientsLookup
   private var suppressed: SuppressionLists
   private var findings = Findings()
-  /// The notification of a line of version 0.1.0, in the current form.
-  private var draft = Text(capacity: lineBytesMax)
   /// Why the line stays.
   private var why = Text(capacity: 2048)
   /// Whether the file that the agent could not read can be read now.
@@ -28,8 +26,6 @@ struct FailedCheck: ~Copyable {
   /// What happens to a line.
   enum Decision {
     case send
-    /// The line is sent as it is in ``draft``.
-    case sendDraft
     case stay
     /// The next piece of a line that stays, and is longer than any line of the agent's.
     case stayMore
@@ -54,7 +50,7 @@ struct FailedCheck: ~Copyable {
       guard count >= 0 else { throw Retry.Problem(Int32(-count)) }
       if count == 0 { return lines.place }
       let decision = isChecked ? decide(lines) : .send
-      try body(decision, decision == .sendDraft ? draft.unsafeBytes : lines.line, why)
+      try body(decision, lines.line, why)
     }
   }
 
@@ -76,52 +72,25 @@ struct FailedCheck: ~Copyable {
       )
       return .stay
     }
-    guard let line, !line.wrapped.isEmpty else { return canSend(text, line, text) ? .send : .stay }
-    unwrap(line, text)
-    return canSend(draft.unsafeBytes, line, text) ? .sendDraft : .stay
-  }
-
-  /// Puts the notification of a line of version 0.1.0 into ``draft`` in the current form.
-  @inline(never)
-  private mutating func unwrap(_ line: FailedLine, _ text: Span<UInt8>) {
-    var reason = Text(capacity: 2048)
-    line.appendReason(of: text, to: &reason)
-    FailedLine.begin(reason, Text(capacity: 0), file: text.extracting(0..<0), to: &draft)
-    let object = text.extracting(line.wrapped)
-    let list = line.list(in: text)
-    var reader = NotificationReader()
-    guard case .notification(let found) = reader.next(in: object, isWhole: true, rules, &findings)
-    else { return FailedLine.end(object: object, &draft) }
-    if let token = DeviceToken(hex: line.recipient(in: text)) {
-      FailedLine.end(found, of: object, for: token, Span(), nil, &draft)
-    } else if list.count > 0 {
-      FailedLine.end(found, of: object, forList: line.listLine > 0 ? nil : list, &draft)
-    } else {
-      FailedLine.end(object: object, &draft)
-    }
+    return canSend(text, line) ? .send : .stay
   }
 
   /// Whether a notification can be sent; otherwise ``why`` contains the reason.
   ///
-  /// - Parameters:
-  ///   - text: the notification.
-  ///   - line: the line of `failed/` with the notification, if it is one.
-  ///   - said: the text of that line.
+  /// - Parameter line: the line of `failed/` that the text is, if it is one.
   @inline(never)
-  private mutating func canSend(_ text: Span<UInt8>, _ line: FailedLine?, _ said: Span<UInt8>)
-    -> Bool
-  {
+  private mutating func canSend(_ text: Span<UInt8>, _ line: FailedLine?) -> Bool {
     var reader = NotificationReader()
     switch reader.next(in: text, isWhole: true, rules, &findings) {
     case .notification(let notification):
       guard case .end = reader.next(in: text, isWhole: true, rules, &findings) else { break }
       guard canSend(notification, text) else { return false }
-      guard let line, line.list(in: said).count > 0, notification.lists > 0 else { return true }
-      return isGood(line.list(in: said))
+      guard let line, line.list(in: text).count > 0, notification.lists > 0 else { return true }
+      return isGood(line.list(in: text))
     case .refused(let refusal, _):
       if let line, line.listLine > 0, refusal.reason == .missingRecipient {
         why.append("recipients file ")
-        why.append(printable: line.list(in: said))
+        why.append(printable: line.list(in: text))
         why.append(", line ")
         why.append(line.listLine)
         why.append(

@@ -295,7 +295,7 @@ public struct Retry: ~Copyable {
       result.count(decision)
       switch decision {
       case .drop: break
-      case .send, .sendDraft:
+      case .send:
         hash.add(line)
         try Self.attempt { () throws(DropBox.Problem) in try box.write(line) }
       case .stay, .stayMore:
@@ -342,7 +342,7 @@ public struct Retry: ~Copyable {
 extension Retry.Result {
   fileprivate mutating func count(_ decision: FailedCheck.Decision) {
     switch decision {
-    case .send, .sendDraft: sent += 1
+    case .send: sent += 1
     case .stay: left += 1
     case .drop, .stayMore: break
     }

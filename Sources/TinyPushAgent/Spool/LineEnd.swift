@@ -97,10 +97,7 @@ enum LineEnd {
       guard count >= 0 else { return false }
       if count == 0 { return depth == 0 && last == .closeBrace }
       if place == start {
-        let head = buffer.span(0..<count)
-        guard
-          head.isBeginning(FailedLine.beginning) || head.isBeginning(FailedLine.beginningBefore)
-        else { return true }
+        guard buffer.span(0..<count).isBeginning(FailedLine.beginning) else { return true }
       }
       for index in 0..<count {
         last = buffer[index]

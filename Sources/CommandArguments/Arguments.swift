@@ -202,10 +202,8 @@ public struct Arguments: ~Copyable {
   /// The path from `--config`, or else from the environment variable `TINYPUSH_CONFIG`.
   private var namedFile: UnsafePointer<CChar>? {
     if let configFile { return configFile }
-    guard let path = getenv(("TINYPUSH_CONFIG" as StaticString).cString), path[0] != 0 else {
-      return nil
-    }
-    return UnsafePointer(path)
+    let variable = EnvironmentVariable.config
+    return variable.value.isEmpty ? nil : variable.pointer
   }
 
   /// Reads the configuration file, and then the settings that `-o` gives.

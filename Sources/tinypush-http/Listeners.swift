@@ -116,9 +116,8 @@ struct Listeners: ~Copyable {
 
   /// Returns the number of sockets that systemd has passed to this process.
   private static func passedCount() -> Int {
-    guard let process = getenv("LISTEN_PID"), let count = getenv("LISTEN_FDS"),
-      Config.number(CString.span(process)) == UInt64(getpid()),
-      let number = Config.number(CString.span(count))
+    guard EnvironmentVariable.listenProcess.number == UInt64(getpid()),
+      let number = EnvironmentVariable.listenCount.number
     else { return 0 }
     return Int(clamping: number)
   }

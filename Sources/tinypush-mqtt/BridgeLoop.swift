@@ -27,7 +27,7 @@ struct BridgeLoop: ~Copyable {
   ///
   /// For a service it asks to read the rules again.
   private let endsWithTerminal =
-    getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
+    EnvironmentVariable.notifySocket.pointer == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   /// The agent's status page.
   private let page: CString

@@ -113,11 +113,8 @@ public struct Checkup: ~Copyable {
 
   /// Whether the file is in the directory where the service manager put this process's credentials.
   static func isCredential(_ path: Span<UInt8>) -> Bool {
-    guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else {
-      return false
-    }
-    let from = CString.span(directory)
-    return path.count > from.count && path[from.count] == .slash
+    let from = EnvironmentVariable.credentials.value
+    return !from.isEmpty && path.count > from.count && path[from.count] == .slash
       && path.extracting(0..<from.count).equals(from)
   }
 

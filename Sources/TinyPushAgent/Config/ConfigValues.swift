@@ -19,7 +19,7 @@ extension Config {
     let given = try Self.path(value)
     guard value[0] != .slash else { return given }
     var path = Text(capacity: 8192)
-    if let directory = getenv("CREDENTIALS_DIRECTORY") {
+    if let directory = EnvironmentVariable.credentials.pointer {
       path.append(cString: directory)
       path.append("/")
       for index in value.indices {

@@ -49,14 +49,12 @@ public struct Log: ~Copyable {
   /// redirected since, they differ.
   private static var isJournal: Bool {
     var file = stat()
-    guard let value = getenv(("JOURNAL_STREAM" as StaticString).cString),
-      fstat(STDERR_FILENO, &file) == 0
-    else { return false }
+    guard fstat(STDERR_FILENO, &file) == 0 else { return false }
     var stream = Text(capacity: 64)
     stream.append(UInt64(file.st_dev))
     stream.append(":")
     stream.append(UInt64(file.st_ino))
-    return CString.span(value).equals(stream.bytes)
+    return EnvironmentVariable.journal.value.equals(stream.bytes)
   }
 
   deinit {}

@@ -13,7 +13,7 @@ struct AgentEnding: ~Copyable {
   ///
   /// For a service it asks to reload the configuration.
   let endsWithTerminal =
-    getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
+    EnvironmentVariable.notifySocket.pointer == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   /// The configuration of the next agent, if this one stops to reload.
   var next: Config?

@@ -25,8 +25,8 @@ struct Watchdog {
   /// Creates a watchdog with the interval that the service manager sets in the environment.
   init(at now: Instant) {
     var interval: Duration?
-    if let time = getenv("WATCHDOG_USEC"), let timeUs = Config.number(CString.span(time)) {
-      let process = getenv("WATCHDOG_PID").map { Config.number(CString.span($0)) } ?? nil
+    if let timeUs = EnvironmentVariable.watchdogInterval.number {
+      let process = EnvironmentVariable.watchdogProcess.number
       if timeUs >= 2000, process == nil || process == UInt64(getpid()) {
         interval = .milliseconds(timeUs / 2000)
       }

@@ -26,28 +26,23 @@ public struct Terminal {
   public init(_ descriptor: Int32) {
     self.descriptor = descriptor
     isTerminal = isatty(descriptor) == 1
-    let kind = Self.value("TERM")
+    let kind = EnvironmentVariable.terminal.value
     isCapable = isTerminal && !kind.isEmpty && !kind.equals("dumb")
     let isOld = !isCapable || kind.begins(with: ("vt" as StaticString).span)
-    isColoured = !isOld && Self.value("NO_COLOR").isEmpty
+    isColoured = !isOld && EnvironmentVariable.noColor.value.isEmpty
     isPlain = isTerminal && (isOld || !Self.isUTF8)
-  }
-
-  /// Returns the value of an environment variable; empty if it is not set.
-  @_lifetime(immortal)
-  private static func value(_ name: StaticString) -> Span<UInt8> {
-    CString.span(
-      getenv(name.cString) ?? UnsafeMutablePointer(mutating: ("" as StaticString).cString))
   }
 
   /// Whether the locale uses UTF-8.
   ///
   /// POSIX takes the locale from the first of these variables that is set, and "C" if none is.
   private static var isUTF8: Bool {
-    let names: InlineArray<3, StaticString> = ["LC_ALL", "LC_CTYPE", "LANG"]
-    for index in names.indices {
-      guard let value = getenv(names[index].cString), value[0] != 0 else { continue }
-      let locale = CString.span(value)
+    let variables: InlineArray<3, EnvironmentVariable> = [
+      .localeOfAll, .localeOfCharacters, .locale,
+    ]
+    for index in variables.indices {
+      let locale = variables[index].value
+      guard !locale.isEmpty else { continue }
       for place in locale.indices {
         if holds("utf-8", locale.extracting(place...)) || holds("utf8", locale.extracting(place...))
         {

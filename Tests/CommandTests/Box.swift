@@ -25,6 +25,10 @@ final class Box {
       if let crash = child.crash { Issue.record("\(crash)") }
     }
     do {
+      for child in children { try Documentation.check(child.words, child.output) }
+      for name in names(in: "failed") {
+        try Documentation.check(failed: text("spool/failed/\(name)"))
+      }
       // A command of `on-trouble` has a process group of its own, and may still write.
       try wait(for: "programs that write below \(path)") {
         try? FileManager.default.removeItem(atPath: path)

@@ -6,6 +6,7 @@ import Testing
 /// It leads a process group, so that ``kill()`` also ends the programs that it runs.
 final class Child {
   let id: pid_t
+  let words: [String]
   private let name: String
   private let paths: (output: String, errors: String)
   private var ended: Int32?
@@ -15,6 +16,7 @@ final class Child {
     _ command: [String], environment: [String: String], input: String?, directory: String,
     output: String
   ) throws {
+    words = command
     name = command.joined(separator: " ")
     paths = ("\(output).out", "\(output).err")
     var actions = posix_spawn_file_actions_t()
@@ -44,8 +46,8 @@ final class Child {
       Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
     // Debian's python3 comes first: it has the needed packages, and starts faster than a wrapper.
     let path = "PATH=/usr/bin:/bin:" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
-    let words = ["env", "--chdir=" + directory, path] + environment.map { "\($0)=\($1)" } + command
-    var arguments = words.map { strdup($0) } + [nil]
+    let whole = ["env", "--chdir=" + directory, path] + environment.map { "\($0)=\($1)" } + command
+    var arguments = whole.map { strdup($0) } + [nil]
     defer { for text in arguments { free(text) } }
     var id: pid_t = 0
     let error = spawning.withLock {

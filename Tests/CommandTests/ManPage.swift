@@ -23,6 +23,8 @@ struct ManPage {
     text = try String(contentsOfFile: "\(Self.directory)/\(name)", encoding: .utf8)
   }
 
+  func has(_ title: String) -> Bool { text.contains("\n.Sh \(title)\n") }
+
   /// The text of a section, its subsections included.
   func section(_ title: String) throws -> String {
     let part = text.split(separator: "\n.Sh ").first { $0.hasPrefix(title + "\n") }

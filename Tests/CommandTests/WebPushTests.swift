@@ -158,7 +158,7 @@ import Testing
     let accepted = try sandbox.events("accepted").at(0)
     #expect((accepted["payload"] as? String)?.hasPrefix(#"{"web_push":8030,"#) == true)
     let failure = try box.failures("b").at(0)
-    #expect(failure["code"] as? String == "no-service-for-devices")
+    #expect(failure["code"] as? String == "no-device-service")
     #expect(failure["token"] as? String == phone)
     let check = try box.run(Build.command(Build.host) + ["check"] + settings)
     #expect(check.output.contains("environment  browsers alone (Web Push)"), "\(check.output)")
@@ -492,6 +492,6 @@ import Testing
     #expect(try agent.terminate() == 0)
     #expect(box.queued == [])
     #expect(
-      try box.failures("default-1002").at(0)["code"] as? String == "VAPID-key-hash-mismatch")
+      try box.failures("default-1002").at(0)["code"] as? String == "vapid-pk-hash-mismatch")
   }
 }

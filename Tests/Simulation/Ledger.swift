@@ -238,7 +238,7 @@ final class Ledger {
         } else if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
-      } else if failure.code == "no-service-for-devices" {
+      } else if failure.code == "no-device-service" {
         life.inferredRejections -= 1
         if settings.hasDevices || World.isBrowser(number) {
           complain("\(number) is refused for want of a service")

@@ -272,7 +272,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
       "bulk", text: numbers.map { World.notification($0) + "\n" }.joined(), numbers: numbers)
     world.run(.seconds(600))
     #expect(world.failures.count == 300)
-    #expect(world.failures.allSatisfy { $0.code == "no-service-for-devices" })
+    #expect(world.failures.allSatisfy { $0.code == "no-device-service" })
     #expect(world.courier.counters.refused == 300)
     #expect(world.courier.counters.rejected(for: .noDeviceService) == 300)
     #expect(world.gateway.acceptances.count == 600)

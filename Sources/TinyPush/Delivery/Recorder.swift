@@ -202,7 +202,7 @@ struct Recorder: ~Copyable {
       reason.append(rejection.advice)
       Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)
     }
-    begin(reason, rejection.text)
+    begin(reason, rejection.reason.name)
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
     FailedLine.append("offset", source.offset, to: &text)
     FailedLine.end(

@@ -175,7 +175,7 @@ extension FailedLine {
   /// More members of `failed` may follow, then a call of one of the `end` functions.
   ///
   /// - Parameters:
-  ///   - code: a stable word for the reason; spaces become hyphens.
+  ///   - code: a stable word for the reason; spaces and underscores become hyphens.
   ///   - file: the name of the delivered file.
   package static func begin(
     _ reason: borrowing Text, _ code: borrowing Text, file: Span<UInt8>, to output: inout Text
@@ -185,7 +185,10 @@ extension FailedLine {
     output.append(json: reason)
     output.append(",\"code\":\"")
     let word = code.bytes
-    for index in word.indices { output.append(byte: word[index] == .space ? .hyphen : word[index]) }
+    for index in word.indices {
+      let isLetter = word[index] != .space && word[index] != .underscore
+      output.append(byte: isLetter ? word[index] : .hyphen)
+    }
     output.append("\",\"file\":")
     output.append(json: file)
   }

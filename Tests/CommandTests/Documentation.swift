@@ -6,7 +6,7 @@ import Testing
 /// When a test ends, its box checks what its programs wrote: the pages name each member, each item
 /// of the set-up check, each event of the sandbox, and each code in `failed/`.
 enum Documentation {
-  /// The members whose values have keys that another page explains, or that are a sender's.
+  /// The members whose value is an object with keys of another page, or of a sender.
   private static let foreign: Set = ["refused_by_reason", "retried_by_cause", "notification"]
 
   /// The words that a page explains, by the page.
@@ -82,14 +82,23 @@ enum Documentation {
 
   /// The program and its first word in a command of a test.
   private static func command(in words: [String]) -> (program: String, command: String)? {
+    func name(_ word: String) -> String { (word as NSString).lastPathComponent }
     guard
       let place = words.firstIndex(where: {
-        $0.hasSuffix("/board/run") || $0.hasSuffix("/tinypush")
+        $0.hasSuffix("/board/run") || $0.contains("/") && Build.programs.contains(name($0))
       })
     else { return nil }
+    var program = name(words[place])
     var rest = words[(place + 1)...]
-    if words[place].hasSuffix("/run") { rest = rest.dropFirst() }
-    guard let first = rest.first else { return nil }
-    return first.hasPrefix("tinypush-") ? (first, "") : ("tinypush", first)
+    if program == "run" {
+      // board/run BUILD [PROGRAM] WORD...
+      rest = rest.dropFirst()
+      program = "tinypush"
+      if let first = rest.first, Build.programs.contains(first) {
+        program = first
+        rest = rest.dropFirst()
+      }
+    }
+    return (program, rest.first ?? "")
   }
 }

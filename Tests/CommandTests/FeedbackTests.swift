@@ -111,6 +111,21 @@ import Testing
     #expect(list.output.replacing(#/ +feedback\n/#, with: "\n") == told.output)
   }
 
+  @Test func `feedback --json prints each device, and then the sums`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ["--tuples", "3"])
+    let pull = try box.run(
+      Build.command(Build.host) + ["feedback", "--json"] + box.feedbackSettings(service))
+    #expect(pull.status == 0, "\(pull.errors)")
+    let told = try objects(pull.output)
+    #expect(told.count == 4)
+    #expect(told.dropLast().allSatisfy { Set($0.keys) == ["token", "time", "state"] })
+    for name in ["received", "devices", "new", "suppressed"] {
+      #expect(told.last?[name] as? Int == 3, "\(name)")
+    }
+  }
+
   @Test func `feedback keeps tuples with odd sizes and times and reports them`() throws {
     let box = try Box()
     defer { box.end() }

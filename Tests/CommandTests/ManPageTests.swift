@@ -3,8 +3,7 @@ import Testing
 import TinyPush
 import TinyPushAgent
 
-/// The manual pages are the reference: what the programs know, a page explains, and the other way
-/// round.
+/// The manual pages are the reference: what the programs know, a page explains.
 ///
 /// ``Documentation`` checks what the programs write.
 @Suite(.sideBySide) struct ManPageTests {

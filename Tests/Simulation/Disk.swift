@@ -112,7 +112,7 @@ final class SpoolFile {
   var openedAt = Instant(milliseconds: 0)
   /// The agent that opened it last, and that agent's count of superseded notifications at first.
   var reader = (life: -1, superseded: UInt64(0))
-  /// To where an agent called everything settled, and was right.
+  /// To where everything that an agent called settled was checked.
   var checked = (life: -1, offset: Int64(0))
   /// Since when it waits in `later/`.
   var waitsSince = Instant(milliseconds: 0)

@@ -132,7 +132,7 @@ extension Ledger {
       complain("\(number) is sent, and must wait until \(item.notBefore)")
     }
     guard let key = item.collapseKey, !disk.hadPowerCut, !life.framed.contains(number),
-      !taken.contains(number), !isRepeatable(number),
+      !(hasLanes && taken.contains(number)), !isRepeatable(number),
       let file = disk.waiting.filter({ $0.holds(item) }).min(by: { $0.openedAt < $1.openedAt })
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < file.openedAt {
@@ -179,7 +179,7 @@ extension Ledger {
     else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
       // A link had the newer one before. It went to later/ behind the older one, and comes after it.
-      if other.items.contains(where: { taken.contains($0.number ?? 0) }) { continue }
+      if hasLanes, other.items.contains(where: { taken.contains($0.number ?? 0) }) { continue }
       // If two notifications of one name have both come from later/, neither replaces the other
       // (lanes seed 91003924).
       if other.waitsAgain, item.source == other.items.first?.source { continue }

@@ -280,7 +280,8 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     ),
     (#"{"failed":{"reason":"a","li"#, "refused: a, no place, nothing to send"),
     // Texts that are no line.
-    ("", "none"), ("rubbish", "none"), ("[]", "none"), ("{}", "none"), (#"{"failed":1}"#, "none"),
+    ("", "none"), (#"{"reason":"a","file":"f","offset":0,"text":"{"}"#, "none"),
+    ("rubbish", "none"), ("[]", "none"), ("{}", "none"), (#"{"failed":1}"#, "none"),
     (#"{"failed":{"reason":1}}"#, "none"), (#"{"failed":{"reason":"a"#, "none"),
     (#"{"reason":"x","failed":{}}"#, "none"),
     (#"{"token":"\#(token)","payload":{"reason":"a"}}"#, "none"),

@@ -142,7 +142,7 @@ public struct FailedLine {
   /// Returns an empty span for a notification that was not sent; its line then states a line
   /// number.
   @_lifetime(copy text)
-  package func recipient(in text: Span<UInt8>) -> Span<UInt8> {
+  private func recipient(in text: Span<UInt8>) -> Span<UInt8> {
     let isSent = line == 0 && DeviceToken(hex: text.extracting(token)) != nil
     return text.extracting(isSent ? token : 0..<0)
   }
@@ -177,7 +177,7 @@ extension FailedLine {
   /// - Parameters:
   ///   - code: a stable word for the reason; spaces and underscores become hyphens.
   ///   - file: the name of the delivered file.
-  package static func begin(
+  static func begin(
     _ reason: borrowing Text, _ code: borrowing Text, file: Span<UInt8>, to output: inout Text
   ) {
     output.clear()
@@ -186,15 +186,15 @@ extension FailedLine {
     output.append(",\"code\":\"")
     let word = code.bytes
     for index in word.indices {
-      let isLetter = word[index] != .space && word[index] != .underscore
-      output.append(byte: isLetter ? word[index] : .hyphen)
+      let isKept = word[index] != .space && word[index] != .underscore
+      output.append(byte: isKept ? word[index] : .hyphen)
     }
     output.append("\",\"file\":")
     output.append(json: file)
   }
 
   /// Appends a number to `failed`.
-  package static func append<Number: FixedWidthInteger>(
+  static func append<Number: FixedWidthInteger>(
     _ key: StaticString, _ number: Number, to output: inout Text
   ) {
     output.append(",\"")
@@ -204,16 +204,16 @@ extension FailedLine {
   }
 
   /// Appends the name of the recipients file that was not served.
-  package static func append(list name: Span<UInt8>, to output: inout Text) {
+  static func append(list name: Span<UInt8>, to output: inout Text) {
     output.append(",\"list\":")
     output.append(json: name)
   }
 
   /// Ends a line that has nothing to send.
-  package static func end(_ output: inout Text) { output.append("}}\n") }
+  static func end(_ output: inout Text) { output.append("}}\n") }
 
   /// Ends a line with text that is not a notification.
-  package static func end(text: Span<UInt8>, _ output: inout Text) {
+  static func end(text: Span<UInt8>, _ output: inout Text) {
     output.append(",\"text\":")
     output.append(json: text)
     end(&output)
@@ -223,7 +223,7 @@ extension FailedLine {
   ///
   /// A check of the line then finds the same mistakes. If the object is itself such a line, moved
   /// to `new/`, the text in its `failed` is kept.
-  package static func end(object: Span<UInt8>, _ output: inout Text) {
+  static func end(object: Span<UInt8>, _ output: inout Text) {
     if let before = FailedLine(object), !before.hasNotification, !before.shown.isEmpty {
       output.append(",\"text\":\"")
       output.append(bytes: object.extracting(before.shown))
@@ -238,7 +238,7 @@ extension FailedLine {
   /// Ends a line with a notification for one recipient, in the language of that.
   ///
   /// - Parameter subscription: the recipient's subscription, as one word; empty: a device.
-  package static func end(
+  static func end(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
     _ subscription: Span<UInt8>, _ language: LanguageTag?, _ output: inout Text
   ) {
@@ -278,7 +278,7 @@ extension FailedLine {
   /// Ends a line with a notification for one recipients file.
   ///
   /// - Parameter list: the name of the file; nil: no recipient, so that the line cannot be sent.
-  package static func end(
+  static func end(
     _ notification: Notification, of text: Span<UInt8>, forList list: Span<UInt8>?,
     _ output: inout Text
   ) {

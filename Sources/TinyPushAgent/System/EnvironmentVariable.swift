@@ -7,7 +7,7 @@ public enum EnvironmentVariable: UInt8 {
   case noColor, terminal, localeOfAll, localeOfCharacters, locale
   case notifySocket, watchdogInterval, watchdogProcess, journal, listenProcess, listenCount
 
-  /// The name, as `env` prints it.
+  /// The name.
   public var name: StaticString {
     switch self {
     case .config: "TINYPUSH_CONFIG"

@@ -23,6 +23,7 @@ public struct FailedLine {
   package private(set) var hasPlace = false
   /// The shown text of input that is not a notification.
   private var shown: Range<Int> = 0..<0
+
   /// Whether the line has a notification, valid or not, besides the reason.
   package private(set) var hasNotification = false
 

@@ -31,9 +31,6 @@ enum DeviceCommand {
                             page in it, as JSON for `tinypush recipient add`
       --token TOKEN         the app's token, of any length; otherwise the sandbox
                             makes one of 64 digits
-      --strings FILE        the app's Localizable.strings; repeatable
-      --category NAME=BUTTON[,BUTTON]...
-                            the buttons of a category in the app; repeatable
       --encryption-key KEY  the key that is set in the app Bark, me.fin.bark
       --help                print this help
 
@@ -49,7 +46,7 @@ enum DeviceCommand {
   ) -> Int32 {
     Arguments.handle(
       "sandbox device", count, values,
-      options: "dir= topic= json strings= category= token= encryption-key= browser", usage: usage
+      options: "dir= topic= json token= encryption-key= browser", usage: usage
     ) { (arguments) throws(ExitStatus) in
       var directory = ("tinypush-sandbox" as StaticString).cString
       var request = ControlRequest()
@@ -60,10 +57,8 @@ enum DeviceCommand {
         case 0: directory = clinux_option_argument()
         case 1: request.append(.topic, arguments.value())
         case 2: request.append(.json, Span())
-        case 3: try appendFile(arguments, to: &request)
-        case 4: request.append(.category, try category(arguments))
-        case 5: request.append(.token, arguments.value())
-        case 7:
+        case 3: request.append(.token, arguments.value())
+        case 5:
           isBrowser = true
           request.append(.browser, Span())
         default:
@@ -73,15 +68,14 @@ enum DeviceCommand {
           }
           request.append(.encryptionKey, key)
         }
-        if (3...6).contains(option) { isApp = true }
+        if option == 3 || option == 4 { isApp = true }
       }
       guard !isBrowser || !isApp else {
-        throw arguments.fail(
-          .usage, "a browser has no --strings, --category, --token and --encryption-key")
+        throw arguments.fail(.usage, "a browser has no --token and no --encryption-key")
       }
       try appendOperands(arguments, to: &request)
       guard !request.isTooLarge else {
-        throw arguments.fail(.usage, "the app's strings and categories have more than 1 MB")
+        throw arguments.fail(.usage, "the arguments have more than 4096 bytes")
       }
       var text = Text(capacity: 262_144)
       let status = ControlClient.ask(request, in: directory, &text)
@@ -108,32 +102,5 @@ enum DeviceCommand {
       next = 2
     }
     try arguments.refuseOperands(from: next)
-  }
-
-  @_lifetime(immortal)
-  private static func category(
-    _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Span<UInt8> {
-    let words = arguments.value()
-    var equals = 0
-    while equals < words.count && words[equals] != .equals { equals += 1 }
-    guard equals > 0, equals + 1 < words.count else {
-      throw arguments.fail(
-        .usage, "--category takes NAME=BUTTON,BUTTON, such as MAIL=Reply,Delete, not ", words)
-    }
-    return words
-  }
-
-  private static func appendFile(
-    _ arguments: borrowing Arguments, to request: inout ControlRequest
-  ) throws(ExitStatus) {
-    let path = clinux_option_argument()!
-    var text = Text(capacity: ControlRequest.bytesMax)
-    do throws(InputFile.Problem) {
-      try InputFile.read(path, to: &text, bytesMax: ControlRequest.bytesMax)
-    } catch {
-      throw arguments.fail(error.status, error.text(path))
-    }
-    request.append(.strings, text.bytes)
   }
 }

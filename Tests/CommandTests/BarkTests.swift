@@ -57,7 +57,7 @@ import Testing
     #expect(shown["badge"] as? Int == 3)
     #expect(shown["group"] as? String == "tanks")
     #expect(shown["url"] as? String == "https://example.com/t?a=1&b=\"2\"")
-    #expect(shown["buttons"] as? [String] == ["Copy", "Mute"])
+    #expect(shown["category"] as? String == "myNotificationCategory")
     #expect(shown["notes"] as? [String] == [])
   }
 

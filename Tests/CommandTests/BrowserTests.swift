@@ -290,7 +290,7 @@ import Testing
     #expect(try statuses(send(box, page, ["x"])) == [201])
     let refused = try sandbox.device(box, "add", "pad", "--browser", "--token", token(7))
     #expect(refused.status == 64)
-    #expect(refused.errors.contains("a browser has no --strings"), "\(refused.errors)")
+    #expect(refused.errors.contains("a browser has no --token"), "\(refused.errors)")
     let taken = try sandbox.device(box, "add", "laptop", "--browser")
     #expect(taken.status == 65)
     #expect(taken.errors.contains("laptop already has this app"), "\(taken.errors)")

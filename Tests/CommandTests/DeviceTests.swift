@@ -393,8 +393,8 @@ import Testing
     try expect(64, "a device's name has 1 to 32", "add", "../phone")
     try expect(64, "a device's name has 1 to 32", "add", String(repeating: "x", count: 33))
     try expect(64, "a topic has 1 to 100", "add", "pad", "--topic", "com/example")
-    try expect(64, "--category takes NAME=BUTTON", "add", "pad", "--category", "MAIL")
-    try expect(66, "nowhere.strings", "add", "pad", "--strings", "nowhere.strings")
+    try expect(
+      64, "more than 4096 bytes", "add", "pad", "--topic", String(repeating: "x", count: 4097))
     try expect(64, ", not onlin; did you mean online?", "onlin", "phone")
     try expect(64, "give the device's name after offline", "offline")
     try expect(64, "give an action: add, offline")

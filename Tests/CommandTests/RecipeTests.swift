@@ -397,7 +397,8 @@ import Testing
     #expect(shown["device"] as? String == "pocket")
     #expect(shown["url"] as? String == "http://board/tank")
     #expect(shown["group"] as? String == "cellar")
-    #expect(shown["buttons"] as? [String] == ["Copy", "Mute"], "the category is added")
+    #expect(
+      shown["category"] as? String == "myNotificationCategory", "the category is added")
     #expect(shown["notes"] as? [String] == [])
   }
 

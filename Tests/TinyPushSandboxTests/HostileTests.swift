@@ -4,34 +4,6 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-private let files = [
-  #"/* a */ "A" = "%@ é\n %2$@"; // b"#, #""A" = "x y"; "B\"" = "日本 %% %d";"#,
-  "\"A\" = \"1\";\n\"A\" = \"2\";",
-].map(\.bytes)
-
-/// Reads a strings file, and returns how the reader broke its rules; nil: it broke none.
-private func violation(_ file: [UInt8]) -> String? {
-  let text = file
-  var reader = StringsReader()
-  var end = 0
-  do throws(StringsProblem) {
-    while let entry = try reader.next(text.span) {
-      if entry.key.lowerBound < end || entry.value.lowerBound < entry.key.upperBound {
-        return "\(entry) before \(end)"
-      }
-      end = entry.value.upperBound
-      for range in [entry.key, entry.value] {
-        var words = Text(capacity: range.count)
-        words.append(unescapingStrings: text.span.extracting(range))
-        if words.isCut { return "the text at \(range) is longer than its escaped form" }
-      }
-    }
-  } catch {
-    if error.place < end || error.place > text.count { return "\(error) behind \(end)" }
-  }
-  return nil
-}
-
 /// Returns the bytes with one to four random changes.
 private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
   var bytes = bytes
@@ -47,20 +19,7 @@ private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
   return bytes
 }
 
-@Test func `the reader of strings files keeps its rules for damaged files`() {
-  var random = Seeded(1)
-  for file in files {
-    for length in 0...file.count {
-      #expect(violation(Array(file[..<length])) == nil, "\(file[..<length])")
-    }
-    for _ in 0..<2000 {
-      let file = changed(file, &random)
-      #expect(violation(file) == nil, "\(file)")
-    }
-  }
-}
-
-@Test func `a card keeps its width for damaged payloads and damaged files of the app`() throws {
+@Test func `a card keeps its width for damaged payloads`() throws {
   var random = Seeded(2)
   let payload =
     #"{"aps":{"alert":{"loc-key":"A","loc-args":["日本","x"],"title-loc-key":"B\""},"badge":1,"sound":"s","category":"N"}}"#
@@ -69,9 +28,6 @@ private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
   for _ in 0..<2000 {
     let payload = changed(payload, &random)
     var screen = Screen()
-    screen.strings = String(
-      decoding: changed(files.randomElement(using: &random)!, &random), as: UTF8.self)
-    screen.categories = String(decoding: changed("N=a,b\n".bytes, &random), as: UTF8.self)
     screen.columns = Int.random(in: 1...100, using: &random)
     // The sandbox refuses an invalid payload before any device gets it.
     guard let text = String(validating: payload, as: UTF8.self), let card = screen.card(text) else {

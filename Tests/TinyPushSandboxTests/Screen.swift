@@ -2,10 +2,8 @@
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// A device with an app and the app's files.
+/// A device with an app.
 struct Screen {
-  var strings = ""
-  var categories = ""
   /// The badge of the app before the notification.
   var badge: UInt64 = 0
   var topic = "com.example.cellar"
@@ -22,10 +20,8 @@ struct Screen {
     _ payload: String, _ body: (borrowing Presentation, UInt64) -> Result
   ) -> Result? {
     let payload = payload.bytes
-    let (strings, categories) = (strings.bytes, categories.bytes)
     guard let summary = try? PayloadSummary(payload.span) else { return nil }
-    let bundle = AppBundle(strings: strings.span, categories: categories.span)
-    let presentation = Presentation(summary, payload.span, of: bundle)
+    let presentation = Presentation(summary, payload.span)
     return body(presentation, presentation.badge ?? badge)
   }
 

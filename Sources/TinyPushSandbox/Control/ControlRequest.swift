@@ -9,8 +9,6 @@ public struct ControlRequest: ~Copyable {
   public enum Key: UInt8 {
     case verb = 1
     case device, topic
-    /// The bytes of a strings file, and a line `NAME=BUTTON,BUTTON`; both may occur several times.
-    case strings, category
     /// Asks for JSON Lines in the answer.
     case json
     /// The app's token in hexadecimal digits.
@@ -21,8 +19,8 @@ public struct ControlRequest: ~Copyable {
     case browser
   }
 
-  /// The largest request, in bytes, above the size of an app's files.
-  public static let bytesMax = 1 << 20
+  /// The largest request, in bytes.
+  public static let bytesMax = 4096
 
   var text = Text(capacity: bytesMax)
   /// Whether the request is larger than ``bytesMax``.
@@ -70,17 +68,5 @@ public struct ControlRequest: ~Copyable {
       if item.key == key { found = item.value }
     }
     return found
-  }
-
-  /// Returns the values of all items with this key, each followed by a line end.
-  static func values(_ key: Key, in bytes: Span<UInt8>) -> Text {
-    var text = Text(capacity: bytes.count + 1)
-    var place = 0
-    while let item = next(bytes, &place) {
-      guard item.key == key else { continue }
-      text.append(bytes: bytes.extracting(item.value))
-      text.append("\n")
-    }
-    return text
   }
 }

@@ -52,9 +52,7 @@ final class DeviceCommands {
     let usual = isBrowser ? Self.browserTopic : Credentials.topic
     var wanted = Devices.Request(topic: CString(topic.isEmpty ? usual.span : topic))
     wanted.isBrowser = isBrowser
-    wanted.strings = ControlRequest.values(.strings, in: request)
-    wanted.categories = ControlRequest.values(.category, in: request)
-    wanted.encryptionKey = ControlRequest.values(.encryptionKey, in: request)
+    wanted.encryptionKey = Text(ControlRequest.value(.encryptionKey, in: request))
     if ControlRequest.has(.token, in: request) {
       wanted.token = DeviceToken(hex: ControlRequest.value(.token, in: request))
       guard wanted.token != nil else { throw .badToken }

@@ -8,7 +8,7 @@ import TinyPushAgent
 ///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge, token
 ///     devices/NAME/TOPIC/stored      the notifications that are stored for the device
 ///     devices/NAME/TOPIC/browser     the keys of a page in a browser, see Browser
-///     devices/NAME/TOPIC/…           the files of the app, see AppBundle
+///     devices/NAME/TOPIC/encryption-key    the key that is set in the app
 ///
 /// The first two have lines of `KEY VALUE`. The third has for each notification a line with
 /// the size of the payload and the ``Arrival``, and then the payload.
@@ -50,9 +50,7 @@ struct DeviceFiles: ~Copyable {
 
   /// Returns the part of an app that the user sees.
   func screen(of topic: Span<UInt8>, on device: Device, badge: UInt64 = 0) -> App {
-    path(topic, device.name).withCString { path in
-      App(topic: topic, directory: path, badge: badge)
-    }
+    App(topic: topic, keyFile: path(topic, device.name, "/encryption-key").bytes, badge: badge)
   }
 
   // MARK: - Reading
@@ -201,9 +199,9 @@ struct DeviceFiles: ~Copyable {
     try make(path(device.name))
     try write(device)
     try make(path(app.topic, device.name))
-    try writeBundleFile(request.strings, "/Localizable.strings", app, device)
-    try writeBundleFile(request.categories, "/categories", app, device)
-    try writeBundleFile(request.encryptionKey, "/encryption-key", app, device)
+    if request.encryptionKey.count > 0 {
+      try replace(path(app.topic, device.name, "/encryption-key"), by: request.encryptionKey)
+    }
     try write(app, of: device)
   }
 
@@ -222,13 +220,6 @@ struct DeviceFiles: ~Copyable {
       text.append("\n", bytes: stored.payload)
     }
     _ = Home.replace(path, by: text)
-  }
-
-  private func writeBundleFile(
-    _ text: borrowing Text, _ file: StaticString, _ app: Installation, _ device: Device
-  ) throws(Devices.Refusal) {
-    guard text.count > 0 else { return }
-    try replace(path(app.topic, device.name, file), by: text)
   }
 
   private func make(_ path: borrowing Text) throws(Devices.Refusal) {

@@ -102,9 +102,7 @@ final class Devices {
   /// An app to add.
   struct Request: ~Copyable {
     var topic: CString
-    /// The texts of the app's files; empty: no file.
-    var strings = Text(capacity: 0)
-    var categories = Text(capacity: 0)
+    /// The key that is set in the app; empty: there is none.
     var encryptionKey = Text(capacity: 0)
     /// The app's token; nil: the sandbox makes one.
     var token: DeviceToken?

@@ -1,10 +1,10 @@
 import TinyPush
 import TinyPushAgent
 
-/// An app on a device: its topic, its files, and the badge on its icon.
+/// An app on a device: its topic, its encryption key, and the badge on its icon.
 ///
 /// ```swift
-/// let app = App(topic: topic, directory: "…/devices/kitchen/com.example.cellar")
+/// let app = App(topic: topic)
 /// app.take(summary, payload)                        // changes only the badge
 /// let presentation = app.receive(summary, payload)  // also returns what to show:
 /// card.write(
@@ -12,8 +12,8 @@ import TinyPushAgent
 /// presentation.write(badge: app.badge, to: &out)
 /// ```
 final class App {
-  /// The directory of the app's files, or empty; see ``AppBundle``.
-  private let directory: CString
+  /// The file with the key that is set in the app Bark, which need not exist; empty: none.
+  private let keyFile: Text
   private let topicText: CString
   /// The number on the icon; 0: none.
   private(set) var badge: UInt64
@@ -22,12 +22,12 @@ final class App {
   ///
   /// - Parameters:
   ///   - topic: the topic of notifications to the app, such as `com.example.cellar`.
-  ///   - directory: the directory of the app's files, which need not exist; nil if absent.
+  ///   - keyFile: the file with the key that is set in the app, which need not exist; empty: none.
   ///   - badge: the number on the icon.
-  init(topic: Span<UInt8>, directory: UnsafePointer<CChar>?, badge: UInt64 = 0) {
+  init(topic: Span<UInt8>, keyFile: Span<UInt8> = Span(), badge: UInt64 = 0) {
     self.badge = badge
     topicText = CString(topic)
-    self.directory = CString(cString: directory ?? ("" as StaticString).cString)
+    self.keyFile = Text(keyFile)
   }
 
   var topic: Span<UInt8> {
@@ -36,29 +36,30 @@ final class App {
 
   /// Takes a notification, which may change the badge, and returns what the device shows.
   func receive(_ summary: PayloadSummary, _ payload: Span<UInt8>) -> Presentation {
-    var bundle = AppBundle(directory.isEmpty ? nil : directory.pointer, for: summary)
-    if summary.ciphertext != nil {
-      if let text = SealedPayload.open(
-        payload, summary, key: bundle.encryptionKey.bytes.trimmed()),
-        let shown = present(text, of: bundle)
-      {
-        return shown
-      }
-      bundle.noteSealed()
+    guard summary.ciphertext != nil else {
+      take(summary, payload)
+      return Presentation(summary, payload)
+    }
+    var key = Text(capacity: 64)
+    if keyFile.count > 0 { _ = Home.read(keyFile, into: &key) }
+    if let text = SealedPayload.open(payload, summary, key: key.bytes.trimmed()),
+      let shown = present(text)
+    {
+      return shown
     }
     take(summary, payload)
-    return Presentation(summary, payload, of: bundle)
+    return Presentation(
+      summary, payload,
+      note: key.count > 0
+        ? "the alert was encrypted under another key, or in another mode\n"
+        : "the alert is encrypted, and the app has no key\n")
   }
 
-  /// Takes a decrypted payload; nil: it cannot be read.
-  private func present(_ text: borrowing Text, of bundle: borrowing AppBundle) -> Presentation? {
-    do throws(PayloadProblem) {
-      let summary = try PayloadSummary(text.bytes)
-      take(summary, text.bytes)
-      return Presentation(summary, text.bytes, of: bundle, wasSealed: true)
-    } catch {
-      return nil
-    }
+  /// Takes a decrypted payload; nil: the payload cannot be read.
+  private func present(_ payload: borrowing Text) -> Presentation? {
+    guard let summary = try? PayloadSummary(payload.bytes) else { return nil }
+    take(summary, payload.bytes)
+    return Presentation(summary, payload.bytes, wasSealed: true)
   }
 
   /// Takes a notification without showing it: only the badge may change.

@@ -6,8 +6,7 @@ import TinyPush
 /// ╭─ cellar on kitchen ───────────────────────── 14:05:59, 3 min late ─╮
 /// │ Water                                                              │
 /// │ 40 cm in the cellar, and the pump is off.                          │
-/// │ [ Pump on ]  [ Ignore ]                                            │
-/// ╰─ badge 3 ─ sound drip.caf ─────────────────────────────────────────╯
+/// ╰─ category PUMP ─ badge 3 ─ sound drip.caf ─────────────────────────╯
 /// ```
 ///
 /// A silent notification has no title and no text, and a frame of dashed lines.
@@ -64,7 +63,6 @@ struct Card {
       write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
     }
     writeAppTexts(presentation, to: &text)
-    writeButtons(presentation, to: &text)
     writeFoot(presentation, badge, push, replacing, to: &text)
     writeNotes(presentation, to: &text)
   }
@@ -138,6 +136,9 @@ struct Card {
     if let event = presentation.event { foot.write(presentation.bytes(event), to: &text) }
     if let level = presentation.interruptionLevel {
       foot.write(presentation.bytes(level), to: &text)
+    }
+    if let category = presentation.category {
+      foot.write("category ", presentation.bytes(category), to: &text)
     }
     if badge > 0 {
       var words = Text(capacity: 32)
@@ -233,24 +234,6 @@ struct Card {
       line.append(" ", bytes: presentation.bytes(place))
       write(line.bytes, linesMax: Self.titleLinesMax, in: palette.dim, to: &text)
     }
-  }
-
-  @inline(never)
-  private func writeButtons(_ presentation: borrowing Presentation, to text: inout Text) {
-    var taken = 0
-    let shown = min(presentation.buttonCount, Presentation.buttonsOnLockScreen)
-    for index in 0..<shown {
-      // Two buttons share the line in halves, which include brackets and spaces.
-      let room = (roomInside - 2) / shown - 4
-      if index == 0 { openLine(to: &text) }
-      if index > 0 { text.append("  ") }
-      text.append("[ ", palette.strong)
-      taken += text.append(visible: presentation.button(index), columns: room)
-      text.append(palette.end)
-      text.append(" ]")
-      taken += index > 0 ? 6 : 4
-    }
-    if shown > 0 { closeLine(taken: taken, to: &text) }
   }
 
   private func writeNotes(_ presentation: borrowing Presentation, to text: inout Text) {

@@ -193,6 +193,16 @@ struct PayloadSummary {
   }
 }
 
+extension JSONScanner {
+  /// Returns the range of the next value, for a string without its quotes.
+  mutating func value(_ text: Span<UInt8>) throws(JSONProblem) -> Range<Int> {
+    if try peek(text) == .quote { return try string(text) }
+    let start = index
+    try skipValue(text)
+    return start..<index
+  }
+}
+
 /// A key beside `aps` whose text an app such as Bark shows or uses.
 enum AppKey: Int, CaseIterable {
   case url, icon, image, group, copy

@@ -4,23 +4,20 @@ extension Presentation {
   /// Appends the members of an event of JSON Lines.
   ///
   /// ```
-  /// "title":"Water","text":"40 cm","buttons":["Pump on"],"badge":3,
-  /// "sound":"default","silent":false,"wakesApp":false,"notes":["…"]
+  /// "title":"Water","text":"40 cm","badge":3,"sound":"default","silent":false,"wakesApp":false,
+  /// "notes":["…"]
   /// ```
   ///
-  /// `subtitle`, `critical`, `interruptionLevel`, `activityEvent`, `encrypted` and the texts of
-  /// ``AppKey`` are left out if there is none; other missing values are null. `buttons` are those of a modal alert, of which a lock screen
-  /// shows the first two. `badge` is the number on the icon, null for none.
+  /// `subtitle`, `category`, `critical`, `interruptionLevel`, `activityEvent`, `encrypted` and the
+  /// texts of ``AppKey`` are left out if there is none; other missing values are null. `badge` is the
+  /// number on the icon, null for none.
   ///
   /// - Parameter badge: the number on the app's icon; 0: none.
   func write(badge: UInt64, to out: inout Text) {
     write("title", title, to: &out)
     if subtitle != nil { write("subtitle", subtitle, to: &out) }
     write("text", text, to: &out)
-    out.key("buttons")
-    out.beginArray()
-    for index in 0..<buttonCount { out.element(string: button(index)) }
-    out.endArray()
+    if category != nil { write("category", category, to: &out) }
     out.member("badge", number: badge > 0 ? badge : nil)
     switch sound {
     case .none: write("sound", nil, to: &out)

@@ -23,7 +23,7 @@ final class Journal {
   /// Whether the terminal shows only ASCII.
   private let isPlain: Bool
   /// The app that shows notifications to a nameless device.
-  let app = App(topic: Credentials.topic.span, directory: nil)
+  let app = App(topic: Credentials.topic.span)
   /// Whether the output cannot be written any more.
   private(set) var isLost = false
 

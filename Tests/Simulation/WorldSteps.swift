@@ -153,6 +153,7 @@ extension World {
     var taken = Text(capacity: 300)
     courier.appendRecordedTakenName(to: &taken)
     let file = taken.count > 0 ? disk.taken[String(taken.bytes)] : disk.new[name]
+    let source = file ?? disk.setAside[String(taken.bytes)]
     if settings.reportsSettlements { ledger.settlementReported(courier.settlement, of: file) }
     var moved: String?
     switch courier.recordTask {
@@ -160,7 +161,6 @@ extension World {
     case .postponed:
       let target = String(courier.stepTarget())
       trace.say("  postpone \(target)")
-      let source = file ?? disk.setAside[String(taken.bytes)]
       if let token = courier.settlement.token {
         let serial = World.serial(in: String(courier.failure()))
         ledger.waits(World.number(World.number(token), serial: serial))
@@ -187,8 +187,8 @@ extension World {
     {
       complain("\(number) is spared, and was never accepted")
     }
-    if isRecorded, isInvalid, !isSpared, let number = failure.number, let file {
-      ledger.refuses(number, in: file)
+    if isRecorded, isInvalid, !isSpared, let number = failure.number, let source {
+      ledger.refuses(number, in: source)
     }
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
     trace.say("  \(text.prefix(400))")

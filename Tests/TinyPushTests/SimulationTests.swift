@@ -54,10 +54,11 @@ func `seeds that once failed over several lanes pass`(seed: UInt64) {
 /// ledger took a request that the service received late for one that was sent too early. It took a
 /// replaced notification for an expired one, since the clock was set when the notification came back
 /// from `later/`. It did not know which notifications were put aside from a file that had been moved
-/// to `failed/`. It took a request that the agent had given up for an open one.
+/// to `failed/`, nor that such a file had a refused token. It took a request that the agent had given
+/// up for an open one.
 @Test(arguments: [
   UInt64(1242), 2837, 20_000_078, 40_002_651, 40_004_784, 61_002_373, 66_000_907, 66_001_055,
-  66_012_565, 66_014_591, 67_001_696, 81_000_584, 81_004_856, 91_019_485,
+  66_012_565, 66_014_591, 67_001_696, 81_000_584, 81_004_856, 91_019_485, 95_013_991,
 ])
 func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))

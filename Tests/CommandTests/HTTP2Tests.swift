@@ -43,11 +43,11 @@ import Testing
   /// The faults of the service.
   private static let faults = [
     "unavailable@5", "internal-error@5..7", "too-many-requests=1@5", "refuse%7", "reset@5",
-    "cut-before@20",
-    "cut-lost@20", "cut-after=reset@20", "goaway@20", "goaway-twice@20", "goaway-refusing@20",
-    "goaway-below@20", "goaway-error@20", "shutdown@20", "silent@20", "closed-window",
-    "stream-window=100", "connection-window", "long-body@5", "byte-body", "early-hints", "trailers",
-    "late-settings", "lower=1@20", "one-first",
+    "cut-before@20", "cut-lost@20", "cut-after=reset@20", "goaway@20", "goaway-twice@20",
+    "goaway-refusing@20", "goaway-below@20", "goaway-error@20", "shutdown@20", "silent@20",
+    "closed-window", "stream-window=100", "connection-window", "bad-gateway@5", "no-body",
+    "text-body", "long-body@5", "byte-body", "no-id", "early-hints", "trailers", "late-settings",
+    "lower=1@20", "one-first",
   ]
 
   @Test(arguments: faults)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the scanner's results for JSON documents with those of Python's json.
 
-    differential.py [--documents N] [--seed N] JUDGE...
+    differential.py [--seed N] JUDGE...
 
 JUDGE is the program of Tests/Judge: .build/release/judge, or a board's program (make
 build/armhf/judge) after the program that runs it. The documents come from the seed: valid ones,
@@ -29,6 +29,7 @@ DEPTH = 32
 VALUE, TRAILING = 0, 255
 PROBLEMS = ("unexpectedEnd expectedValue expectedKey expectedColon expectedCommaOrBrace expectedCommaOrBracket trailingComma "
             "invalidNumber invalidEscape loneSurrogate invalidUTF8 controlCharacter tooDeep byteOrderMark").split()
+DOCUMENTS = 50_000
 BATCH = 20_000
 
 
@@ -217,13 +218,12 @@ def compare(document, verdict, index, pack):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("judge", nargs="+")
-    parser.add_argument("--documents", type=int, default=50_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     given = parser.parse_args()
     made = Documents(given.seed)
     outcomes, problems, wrong = collections.Counter(), collections.Counter(), 0
-    for start in range(0, given.documents, BATCH):
-        documents = [made.next() for _ in range(min(BATCH, given.documents - start))]
+    for start in range(0, DOCUMENTS, BATCH):
+        documents = [made.next() for _ in range(min(BATCH, DOCUMENTS - start))]
         for document, (verdict, index, pack) in zip(documents, judge(given.judge, documents)):
             word, fault = compare(document, verdict, index, pack)
             if verdict not in (VALUE, TRAILING):
@@ -232,7 +232,7 @@ def main():
                 outcomes[word] += 1
             elif (wrong := wrong + 1) <= 10:
                 print(f"DIFFERS {document[:300]!r}: {fault}")
-    print(f"{given.documents} documents from seed {given.seed}: "
+    print(f"{DOCUMENTS} documents from seed {given.seed}: "
           + ", ".join(f"{count} {word}" for word, count in outcomes.most_common()) + f"; {wrong} differ")
     print("problems: " + ", ".join(f"{count} {name}" for name, count in problems.most_common()))
     if missing := [name for name in PROBLEMS if not problems[name]]:

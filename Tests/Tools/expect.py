@@ -6,7 +6,7 @@
 
 Notifications of a file and a priority come in their order in the file. Each
 connection, with one captured stream, numbers from 1. A barrier may be at any place, and takes a
-number too. If a file gives no expiration, `--ttl-expiration N` must: this program reads no clock.
+number too. Each file gives an expiration: this program reads no clock.
 """
 import argparse
 import json
@@ -89,16 +89,16 @@ def recipients(name, directory):
     return [line for line in lines if line]
 
 
-def notifications(path, directory=None, ttl_expiration=None):
+def notifications(path, directory=None):
     """Yields (token, payload, expiration, priority) of each notification in a file."""
     for found, whole in objects(Path(path).read_text("utf-8")):
         if "aps" in found:
             found = {"payload": whole, "to": '"default"'}
         tokens = [token for key in ("token", "tokens", "to") if key in found
                   for name in listed(json.loads(found[key])) for token in recipients(name, directory)]
-        expiration = json.loads(found["expiration"]) if "expiration" in found else ttl_expiration
+        expiration = json.loads(found["expiration"]) if "expiration" in found else None
         if expiration is None:
-            raise Refused(f"{path}: no expiration, and no --ttl-expiration")
+            raise Refused(f"{path}: no expiration")
         priority = json.loads(found.get("priority", "10"))
         for token in tokens:
             yield bytes.fromhex(token), compact(found["payload"]).encode(), expiration, priority
@@ -171,11 +171,10 @@ def main():
     parser.add_argument("--refused", action="append", default=[], metavar="TOKENHEX", help="a token that must not be accepted")
     parser.add_argument("--repeats", action="store_true", help="allows notifications to come again")
     parser.add_argument("--recipients", metavar="DIR")
-    parser.add_argument("--ttl-expiration", type=int, metavar="N")
     given = parser.parse_args()
     try:
         refused = {bytes.fromhex(token) for token in given.refused}
-        files = [[one for one in notifications(path, given.recipients, given.ttl_expiration) if one[0] not in refused]
+        files = [[one for one in notifications(path, given.recipients) if one[0] not in refused]
                  for path in in_name_order(given.files)]
         expected = [one for file in files for one in file]
         if given.print:

@@ -20,6 +20,7 @@ import decode
 import peer
 
 SHUTDOWN = 10
+ANSWER_GAP_SECONDS = 0.05  # between the bytes of an answer
 
 
 class Gateway(peer.Peer):
@@ -38,7 +39,7 @@ class Gateway(peer.Peer):
         for at in range(0, len(data), size):
             stream.sendall(data[at:at + size])
             if self.given.answer_bytes:
-                time.sleep(self.given.answer_gap)
+                time.sleep(ANSWER_GAP_SECONDS)
 
 
 class Conversation:
@@ -168,7 +169,6 @@ def arguments():
     script.add_argument("--stall-after", type=int, metavar="N", help="stops reading, answering and closing after N accepted")
     script.add_argument("--delay-answer", type=float, default=0, metavar="SECONDS")
     script.add_argument("--answer-bytes", type=int, default=0, metavar="N", help="sends answers N bytes at a time")
-    script.add_argument("--answer-gap", type=float, default=0.05, metavar="SECONDS", help="the pause between those bytes")
     script.add_argument("--answer-identifier", type=int, metavar="N", help="a wrong identifier in the answer")
     script.add_argument("--answer-status", type=int, metavar="N", help="a wrong status in the answer")
     script.add_argument("--wordless", action="store_true", help="closes without an answer")

@@ -62,14 +62,11 @@ FAULTS = {
     "invalid-token":    ("answer", "403 InvalidProviderToken"),
     "expired-token":    ("answer", "[token] 403 ExpiredProviderToken; token: for this one, until another comes"),
     "bad-topic":        ("answer", "403 TopicDisallowed"),
-    "bad-path":         ("answer", "404 BadPath"),
     "too-many-requests": ("answer", "[SECONDS] 429 TooManyRequests, with a retry-after of SECONDS"),
-    "too-many-tokens":  ("answer", "429 TooManyProviderTokenUpdates"),
     "internal-error":   ("answer", "500 InternalServerError"),
     "bad-gateway":      ("answer", "502 with an HTML page, as from a proxy"),
     "unavailable":      ("answer", "[SECONDS] 503 ServiceUnavailable, with a retry-after of SECONDS"),
     "shutdown":         ("answer", "503 Shutdown, then GOAWAY; earlier streams are answered"),
-    "unanswered":       ("answer", "[accepted] never answers this stream"),
     "silent":           ("answer", "[accepted] answers no stream from now on, but reads and acknowledges PING"),
     "stall":            ("answer", "[accepted] does not read, write or close from now on"),
     "refuse":           ("answer", "RST_STREAM with REFUSED_STREAM"),
@@ -97,14 +94,8 @@ FAULTS = {
     "closed-window":    ("connection", "[MS] INITIAL_WINDOW_SIZE 0, and 65535 after MS (200)"),
     "stream-window":    ("connection", "[BYTES] INITIAL_WINDOW_SIZE (1000)"),
     "connection-window": ("connection", "[BYTES] opens the used-up window by at most BYTES (5200) at a time"),
-    "table-size":       ("connection", "[BYTES] HEADER_TABLE_SIZE (0)"),
     "limit":            ("connection", "[STREAMS] MAX_CONCURRENT_STREAMS (1)"),
     "one-first":        ("connection", "one stream until a request is accepted; always so with a signing key"),
-    "one-again":        ("connection", "[strict] one stream after each rejection until something is accepted; "
-                                       "strict: at once, even before the client can know"),
-    "no-pong":          ("connection", "acknowledges no PING"),
-    "idle-goaway":      ("connection", "[MS] GOAWAY without an error after a silence of MS (1000)"),
-    "idle-cut":         ("connection", "[MS] closes after a silence of MS (1000)"),
     "one-token":        ("connection", "answers only 429 after a second provider token"),
 }
 WHEN = re.compile(r"(?:@(\d*)(\.\.)?(\d*))?(?:%(\d+))?")
@@ -141,12 +132,7 @@ class Settings(h2.settings.Settings):
 
 
 class Connection(h2.connection.H2Connection):
-    answers_ping = True
     calls = 0
-
-    def _receive_ping_frame(self, frame):
-        frames, events = super()._receive_ping_frame(frame)
-        return frames if self.answers_ping else [], events
 
     @property
     def open_inbound_streams(self):
@@ -249,7 +235,7 @@ class Gateway(peer.Peer):
             issued_at = self.judge.issued_at(token)
         except ValueError:
             return 403, "InvalidProviderToken"
-        age = time.time() + self.given.clock_ahead - issued_at
+        age = time.time() - issued_at
         if token in self.expired or not 0 <= age <= self.given.token_lives:
             return 403, "ExpiredProviderToken"
         now = time.monotonic()
@@ -278,17 +264,14 @@ class Conversation:
         self.faults = {fault.name: fault for fault in gateway.faults
                        if fault.kind == "connection" and gateway.strikes(fault, number, number)}
         self.connection = Connection(h2.config.H2Configuration(client_side=False, header_encoding="latin-1"))
-        self.connection.answers_ping = "no-pong" not in self.faults
         self.requests = {}  # stream -> the request so far
         self.open = set()  # unanswered streams
         self.highest = 0  # the highest processed stream
         self.recent = collections.deque(maxlen=10_000)  # the numbers of processed streams, in order
         self.limits = collections.deque()  # of streams: the present one, then unacknowledged ones
-        self.strict_limit = None
         self.bodies = {}  # stream -> [rest of the body, bytes in a frame, trailers]
         self.timers = []  # (time, serial, action)
         self.serial = 0
-        self.unsent = collections.deque()  # (time, bytes)
         self.is_silent = self.is_leaving = False
         self.last_stream = None  # the last stream in a GOAWAY frame
         self.provider_token = None
@@ -302,7 +285,7 @@ class Conversation:
             self.begin()
             while True:
                 self.on_time()
-                if self.is_leaving and not (self.open or self.unsent or self.bodies):
+                if self.is_leaving and not (self.open or self.bodies):
                     self.is_leaving = False
                     self.later(GOAWAY_SECONDS, self.leave)
                 piece = self.read()
@@ -316,7 +299,6 @@ class Conversation:
         except h2.exceptions.ProtocolError as error:
             self.gateway.note(self.number, "malformed", what=f"{type(error).__name__}: {error}")
             self.flush()
-            self.send_unsent(everything=True)
             self.gateway.part(self.stream)
 
     def begin(self):
@@ -341,8 +323,6 @@ class Conversation:
                        lambda: self.settings({Code.INITIAL_WINDOW_SIZE: 65_535}))
         if "stream-window" in self.faults:
             self.settings({Code.INITIAL_WINDOW_SIZE: self.faults["stream-window"].number(1000)})
-        if "table-size" in self.faults:
-            self.settings({Code.HEADER_TABLE_SIZE: self.faults["table-size"].number(0)})
         self.flush()
 
     def settings(self, changed):
@@ -362,39 +342,21 @@ class Conversation:
         while self.timers and self.timers[0][0] <= time.monotonic():
             heapq.heappop(self.timers)[2]()
             self.flush()
-        self.send_unsent()
 
     def flush(self):
-        """Queues all of h2's bytes as one piece, to be sent after --delay."""
-        if data := self.connection.data_to_send():
-            self.unsent.append((time.monotonic() + self.given.delay / 1000, data))
-        self.send_unsent()
+        self.send(self.connection.data_to_send())
 
-    def send_unsent(self, everything=False):
+    def send(self, data):
         self.stream.settimeout(None)
-        while self.unsent and (everything or self.unsent[0][0] <= time.monotonic()):
-            self.stream.sendall(self.unsent.popleft()[1])
+        self.stream.sendall(data)
 
     def read(self):
         """Returns bytes; b"" at the end; None if something else is due first."""
-        due = min((queue[0][0] for queue in (self.timers, self.unsent) if queue), default=None)
-        if due is None and (idle := next((one for name, one in self.faults.items() if name.startswith("idle-")), None)):
-            return self.read_while_alive(idle)
+        due = self.timers[0][0] if self.timers else None
         self.stream.settimeout(None if due is None else max(0.0001, due - time.monotonic()))
         try:
             return self.stream.recv(65536)
         except TimeoutError:
-            return None
-
-    def read_while_alive(self, idle):
-        self.stream.settimeout(idle.number(1000) / 1000)
-        try:
-            return self.stream.recv(65536)
-        except TimeoutError:
-            del self.faults[idle.name]
-            if idle.name == "idle-cut":
-                self.close(None, idle.name)
-            self.depart(b"", self.highest)
             return None
 
     def leave(self):
@@ -405,8 +367,7 @@ class Conversation:
     def close(self, how, why):
         """Closes at once, in one of three ways."""
         self.flush()
-        self.gateway.note(self.number, "cut", accepted=self.accepted, why=why,
-                          open=sorted(self.open), unsent=sum(len(data) for _, data in self.unsent))
+        self.gateway.note(self.number, "cut", accepted=self.accepted, why=why, open=sorted(self.open))
         if how == "reset":
             self.gateway.reset(self.stream)
         elif how != "abrupt":
@@ -417,10 +378,9 @@ class Conversation:
         """Sends a GOAWAY in raw bytes, since h2 ends everything with one."""
         frame = GoAwayFrame(0, last_stream_id=last_stream, error_code=code, additional_data=reason)
         self.flush()
-        self.unsent.append((time.monotonic() + self.given.delay / 1000, frame.serialize()))
+        self.send(frame.serialize())
         self.last_stream = last_stream
         self.gateway.note(self.number, "said-goaway", last=last_stream, code=code, reason=reason.decode())
-        self.send_unsent()
 
     # --- receiving ---
 
@@ -464,7 +424,7 @@ class Conversation:
         if self.last_stream is not None and stream > self.last_stream:
             return  # a GOAWAY has already excluded this stream
         self.open.add(stream)
-        limit = max(self.limits) if self.strict_limit is None else self.strict_limit
+        limit = max(self.limits)
         if len(self.open) > limit:
             self.gateway.note(self.number, "too-many-streams", open=len(self.open), limit=limit)
             self.goaway(self.highest, int(h2.errors.ErrorCodes.REFUSED_STREAM), LIMIT_BREACH)
@@ -536,12 +496,7 @@ class Conversation:
         self.recent.append(request.stream)
         if answer.is_accepted:
             self.accepted += 1
-            self.strict_limit = None
             self.allow(self.limit_max)
-        elif "one-again" in self.faults and 400 <= answer.status < 500:
-            self.allow(1)
-            if self.faults["one-again"].value == "strict":
-                self.strict_limit = 1
         late = shapes["slow"].number(1000) if "slow" in shapes else 0
         if late:
             self.later(late / 1000, lambda: self.say(request, answer, shapes))
@@ -563,8 +518,6 @@ class Conversation:
         headers = [(":status", str(answer.status))]
         if "no-id" not in shapes:
             headers.append(("apns-id", request.values.get("apns-id") or str(uuid.uuid4()).upper()))
-        if self.given.development:
-            headers.append(("apns-unique-id", str(uuid.uuid4())))
         if answer.retry_after is not None:
             headers.append(("retry-after", str(answer.retry_after)))
         trailers = [("x-trailer", "one")] if "trailers" in shapes else None
@@ -617,9 +570,6 @@ class Conversation:
         self.highest = max(self.highest, request.stream)
         self.recent.append(request.stream)
         self.gateway.keep(request, answer, is_answered=False)
-
-    def _unanswered(self, fault, request, answer, shapes):
-        self.without_answer(request, answer, fault.value == "accepted")
 
     def _silent(self, fault, request, answer, shapes):
         self.is_silent = fault.value or "silent"
@@ -697,12 +647,9 @@ def arguments():
     parser.add_argument("--team-id", metavar="ID")
     parser.add_argument("--token-lives", type=float, default=3600, metavar="SECONDS", help="how long a provider token is valid (3600)")
     parser.add_argument("--token-rests", type=float, default=1200, metavar="SECONDS", help="the least time between two provider tokens (1200)")
-    parser.add_argument("--clock-ahead", type=float, default=0, metavar="SECONDS", help="how far the gateway's clock is ahead")
     parser.add_argument("--topic", action="append", default=[], metavar="TOPIC",
                         help="an allowed topic, without a push type's suffix; default: the certificate's, else any")
     parser.add_argument("--streams", type=int, default=1000, metavar="N", help="MAX_CONCURRENT_STREAMS (1000)")
-    parser.add_argument("--delay", type=float, default=0, metavar="MS", help="delays everything that it sends")
-    parser.add_argument("--development", action="store_true", help="adds apns-unique-id to each answer")
     parser.add_argument("--answer", action="append", default=[], metavar="ANSWER")
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT")
     given = parser.parse_args()

@@ -2,15 +2,15 @@
 """A TCP proxy on this machine that simulates a long distance: it delays everything by half a round
 trip.
 
-    proxy.py --to PORT [--port N] [--round-trip 100ms] [--held BYTES]
+    proxy.py --to PORT [--port N] [--round-trip 100ms]
 
 Prints "listening PORT" once it is ready. Listens only on 127.0.0.1 and connects to nothing else.
 Ends at SIGTERM.
 
 Bytes keep their order and their distance in time. The end of a direction is delayed like bytes: a
 FIN comes after them as a FIN, so the other direction stays open; a reset comes as a reset, which
-discards the bytes on their way in the other direction. --held limits the bytes on the way; beyond
-it the sender waits, as for a receiver with a full window.
+discards the bytes on their way in the other direction. At most 1 MB is on the way; then the sender
+waits, as for a receiver with a full window.
 
 The kernel acknowledges bytes when the proxy takes them, not when they arrive. So an acknowledgement
 proves no delivery, as on a real network.
@@ -27,21 +27,22 @@ import time
 
 PIECE = 65536
 CONNECTIONS_MAX = 64
+HELD_MAX = 1 << 20  # bytes on the way in one direction
 FIN = "fin"
 
 
 class Way:
     """One direction: from the socket that is read to the socket that is written."""
 
-    def __init__(self, source, target, delay, held_max):
-        self.source, self.target, self.delay, self.held_max = source, target, delay, held_max
+    def __init__(self, source, target, delay):
+        self.source, self.target, self.delay = source, target, delay
         self.queue = collections.deque()  # (due, bytes or the source's end)
         self.held = 0
         self.has_ended = self.is_done = False
 
     @property
     def wants_read(self):
-        return not self.has_ended and self.held < self.held_max
+        return not self.has_ended and self.held < HELD_MAX
 
     @property
     def due(self):
@@ -86,7 +87,7 @@ class Way:
 class Connection:
     def __init__(self, near, far, given):
         self.sockets = near, far
-        self.ways = [Way(*ends, given.round_trip / 2, given.held) for ends in ((near, far), (far, near))]
+        self.ways = [Way(*ends, given.round_trip / 2) for ends in ((near, far), (far, near))]
         self.delay = given.round_trip / 2
         self.reset_due = None
         self.interest = {}
@@ -192,7 +193,6 @@ def main():
     parser.add_argument("--to", type=int, required=True, metavar="PORT", help="on 127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--round-trip", type=duration, default=0.1, metavar="TIME", help="the round trip (100ms)")
-    parser.add_argument("--held", type=int, default=1 << 20, metavar="BYTES", help="the most bytes on the way in one direction (1 MB)")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     Proxy(given).run()

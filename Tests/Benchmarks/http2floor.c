@@ -19,153 +19,22 @@
    request is made only when both windows take its whole payload, so that no payload is kept. An
    answer other than 200 is an error. When all is answered, it prints one JSON line of counts. */
 
-#define _GNU_SOURCE
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <malloc.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/inotify.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "floor.h"
 
-#include <mbedtls/ctr_drbg.h>
-#include <mbedtls/entropy.h>
-#include <mbedtls/error.h>
-#include <mbedtls/ssl.h>
-#include <mbedtls/version.h>
-#if MBEDTLS_VERSION_MAJOR >= 3
-#include <psa/crypto.h>
-#endif
+#include <getopt.h>
 #include <nghttp2/nghttp2.h>
 
-enum { BATCH_BYTES = 16384, READ_BYTES = 65536, PATH_BYTES = 10 + 64 };
-
-static int gateway;
-static mbedtls_ssl_context ssl;
-static mbedtls_ssl_config config;
-static mbedtls_entropy_context entropy;
-static mbedtls_ctr_drbg_context drbg;
-static mbedtls_x509_crt ca, certificate;
-static mbedtls_pk_context key;
+enum { PATH_BYTES = 10 + 64 };
 
 static nghttp2_session *session;
-static unsigned char batch[BATCH_BYTES];
-static size_t batched;
-static struct { uint64_t requests, answers, records, bytes, payload_bytes; } total;
+static struct { uint64_t requests, answers, payload_bytes; } total;
 static uint32_t streams = 1000;
 static int open_count;
-
-/* The directory of the files, and the one into which they are renamed, as a crash must find them. */
-static int directory = -1, taken = -1;
-
-static void must(int code, const char *what) {
-  if (code >= 0) return;
-  char text[128] = "";
-  if (code < -1) mbedtls_strerror(code, text, sizeof text);
-  fprintf(stderr, "http2floor: %s: %s\n", what, *text ? text : "failed");
-  exit(1);
-}
 
 static void must_nghttp2(int code, const char *what) {
   if (code >= 0) return;
   fprintf(stderr, "http2floor: %s: %s\n", what, nghttp2_strerror(code));
   exit(1);
-}
-
-/* --- TLS ------------------------------------------------------------------------------------ */
-
-static const int suites[] = { /* in the agent's order */
-#if MBEDTLS_VERSION_MAJOR >= 3
-  MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS1_3_AES_128_GCM_SHA256, MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
-#endif
-  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-  MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-  MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, 0,
-};
-
-static int transmit(void *of, const unsigned char *bytes, size_t size) {
-  (void)of;
-  for (;;) {
-    ssize_t wrote = write(gateway, bytes, size);
-    if (wrote >= 0 || errno != EAGAIN) return wrote;
-    poll(&(struct pollfd){.fd = gateway, .events = POLLOUT}, 1, -1);
-  }
-}
-
-static int receive(void *of, unsigned char *bytes, size_t size) {
-  (void)of;
-  ssize_t got = read(gateway, bytes, size);
-  return got < 0 && errno == EAGAIN ? MBEDTLS_ERR_SSL_WANT_READ : got;
-}
-
-static void connect_to(const char *port, const char *ca_file, const char *certificate_file, const char *key_file) {
-  static const char *protocols[] = {"h2", NULL};
-#if MBEDTLS_VERSION_MAJOR >= 3
-  must(psa_crypto_init(), "psa");
-#endif
-  mbedtls_entropy_init(&entropy);
-  mbedtls_ctr_drbg_init(&drbg);
-  mbedtls_x509_crt_init(&ca);
-  mbedtls_x509_crt_init(&certificate);
-  mbedtls_pk_init(&key);
-  mbedtls_ssl_config_init(&config);
-  mbedtls_ssl_init(&ssl);
-  must(mbedtls_ctr_drbg_seed(&drbg, mbedtls_entropy_func, &entropy, NULL, 0), "seed");
-  must(mbedtls_x509_crt_parse_file(&ca, ca_file), ca_file);
-  must(mbedtls_ssl_config_defaults(&config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
-                                   MBEDTLS_SSL_PRESET_DEFAULT), "config");
-  mbedtls_ssl_conf_authmode(&config, MBEDTLS_SSL_VERIFY_REQUIRED);
-  mbedtls_ssl_conf_ca_chain(&config, &ca, NULL);
-  mbedtls_ssl_conf_ciphersuites(&config, suites);
-  mbedtls_ssl_conf_rng(&config, mbedtls_ctr_drbg_random, &drbg);
-  must(mbedtls_ssl_conf_alpn_protocols(&config, protocols), "ALPN");
-  if (certificate_file && key_file) {
-    must(mbedtls_x509_crt_parse_file(&certificate, certificate_file), certificate_file);
-#if MBEDTLS_VERSION_MAJOR >= 3
-    must(mbedtls_pk_parse_keyfile(&key, key_file, NULL, mbedtls_ctr_drbg_random, &drbg), key_file);
-#else
-    must(mbedtls_pk_parse_keyfile(&key, key_file, NULL), key_file);
-#endif
-    must(mbedtls_ssl_conf_own_cert(&config, &certificate, &key), "own certificate");
-  }
-  must(mbedtls_ssl_setup(&ssl, &config), "setup");
-  must(mbedtls_ssl_set_hostname(&ssl, "localhost"), "host name");
-
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(port)),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  gateway = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  must(gateway, "socket");
-  must(connect(gateway, (struct sockaddr *)&address, sizeof address), "connect");
-  setsockopt(gateway, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-  mbedtls_ssl_set_bio(&ssl, NULL, transmit, receive, NULL);
-  must(mbedtls_ssl_handshake(&ssl), "handshake");
-  const char *protocol = mbedtls_ssl_get_alpn_protocol(&ssl);
-  if (!protocol || strcmp(protocol, "h2")) must(-1, "ALPN: the gateway does not speak h2");
-  must(fcntl(gateway, F_SETFL, O_NONBLOCK), "fcntl");
-
-  /* Only the handshake needs these, and an idle agent does not keep them either. */
-  mbedtls_x509_crt_free(&ca);
-  mbedtls_x509_crt_free(&certificate);
-  mbedtls_pk_free(&key);
-}
-
-static void flush(void) {
-  if (batched) total.records++;
-  total.bytes += batched;
-  for (size_t at = 0; at < batched;) {
-    int wrote = mbedtls_ssl_write(&ssl, batch + at, batched - at);
-    must(wrote, "write");
-    at += wrote;
-  }
-  batched = 0;
 }
 
 /* Collects the session's bytes in the batch, and sends full batches. */
@@ -284,12 +153,6 @@ static void prepare(const char *port, const char *topic, const char *token, int 
   }
 }
 
-static char *after(const char *text, size_t size, const char *what) {
-  char *found = memmem(text, size, what, strlen(what));
-  if (!found) must(-1, what);
-  return found + strlen(what);
-}
-
 struct payload { const char *bytes; size_t size; }; /* the unsent rest */
 
 static ssize_t body(nghttp2_session *of, int32_t stream, uint8_t *to, size_t size, uint32_t *flags,
@@ -323,9 +186,8 @@ static void write_ids(void) {
   hex(collapse_text, other, 8);
 }
 
-/* Makes a request from `size` bytes from '{' to '}'; `name` is the file to unlink once it is
-   answered. */
-static void add(const char *text, size_t size, const char *name) {
+/* Makes a request; the file `name` is unlinked once it is answered. */
+static int add(const char *text, size_t size, const char *name) {
   const char *token = after(text, size, "\"token\":\""), *end = text + size;
   char *expiration = after(token + 64, end - token - 64, "\"expiration\":");
   const char *payload = after(expiration, end - expiration, "\"payload\":");
@@ -347,29 +209,7 @@ static void add(const char *text, size_t size, const char *name) {
   open_count++;
   gather();
   if (left.size) must(-1, "a payload was not taken whole");
-}
-
-static void add_file(int of, const char *name) {
-  static char text[READ_BYTES];
-  int file = openat(of, name, O_RDONLY | O_CLOEXEC);
-  must(file, name);
-  ssize_t size = read(file, text, sizeof text);
-  must(size, name);
-  close(file);
-  while (size && text[size - 1] != '}') size--;
-  add(text, size, name);
-}
-
-static void open_directories(const char *path) {
-  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  must(directory, path);
-  taken = openat(directory, "../taken", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  must(taken, "taken/");
-}
-
-static void take_file(const char *name) {
-  must(renameat2(directory, name, taken, name, RENAME_NOREPLACE), name);
-  add_file(taken, name);
+  return 0;
 }
 
 static void confirm(void) {
@@ -382,8 +222,6 @@ static void confirm(void) {
   }
 }
 
-static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
-
 static void send_files(const char *path) {
   struct dirent **names;
   open_directories(path);
@@ -391,28 +229,6 @@ static void send_files(const char *path) {
   must(count, path);
   for (int i = 0; i < count; i++) take_file(names[i]->d_name);
   confirm();
-}
-
-static void send_lines(const char *path) {
-  static char text[READ_BYTES];
-  size_t held = 0;
-  ssize_t more;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  must(file, path);
-  while ((more = read(file, text + held, sizeof text - held)) > 0) {
-    held += more;
-    char *line = text, *end;
-    while ((end = memchr(line, '\n', text + held - line))) {
-      add(line, end - line, NULL);
-      line = end + 1;
-    }
-    held -= line - text;
-    memmove(text, line, held);
-  }
-  must(more, path);
-  close(file);
-  confirm();
-  unlink(path);
 }
 
 static void watch(const char *path) {
@@ -446,6 +262,7 @@ int main(int count, char **words) {
     {"certificate", 1, 0, 'c'}, {"key", 1, 0, 'k'}, {"token", 1, 0, 'j'}, {"streams", 1, 0, 's'},
     {"topic", 1, 0, 't'}, {"ids", 0, 0, 'i'}, {0},
   };
+  const char *protocols[] = {"h2", NULL};
   const char *certificate_file = NULL, *key_file = NULL, *token = NULL, *topic = "com.example.tinypush";
   int has_ids = 0;
   for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
@@ -464,13 +281,18 @@ int main(int count, char **words) {
     return 64;
   }
   const char *mode = words[optind], *path = words[optind + 1], *port = words[optind + 2];
-  connect_to(port, words[optind + 3], certificate_file, key_file);
+  connect_to(port, words[optind + 3], certificate_file, key_file, protocols);
+  const char *protocol = mbedtls_ssl_get_alpn_protocol(&ssl);
+  if (!protocol || strcmp(protocol, "h2")) must(-1, "ALPN: the gateway does not speak h2");
+  must(fcntl(gateway, F_SETFL, O_NONBLOCK), "fcntl");
   prepare(port, topic, token, has_ids);
   open_session();
   if (!strcmp(mode, "files")) {
     send_files(path);
   } else if (!strcmp(mode, "lines")) {
-    send_lines(path);
+    add_lines(path);
+    confirm();
+    unlink(path);
   } else if (!strcmp(mode, "idle")) {
     add_file(AT_FDCWD, path);
     confirm();
@@ -486,7 +308,7 @@ int main(int count, char **words) {
   flush();
   mbedtls_ssl_close_notify(&ssl);
   printf("{\"requests\": %llu, \"answers\": %llu, \"records\": %llu, \"bytes\": %llu, \"payload_bytes\": %llu}\n",
-         (unsigned long long)total.requests, (unsigned long long)total.answers, (unsigned long long)total.records,
-         (unsigned long long)total.bytes, (unsigned long long)total.payload_bytes);
+         (unsigned long long)total.requests, (unsigned long long)total.answers, (unsigned long long)records,
+         (unsigned long long)sent_bytes, (unsigned long long)total.payload_bytes);
   return 0;
 }

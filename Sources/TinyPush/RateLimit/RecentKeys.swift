@@ -1,7 +1,8 @@
 /// A table of the 1,024 keys of 64 bits that were used last, with a time for each.
 ///
 /// A key has eight possible places. When all of them are taken, the entry with the earliest time is
-/// overwritten. The memory is allocated for the first key.
+/// overwritten. The memory is allocated for the first key, and the places of a key are cleared at
+/// their first use, so that few keys touch little memory.
 package struct RecentKeys: ~Copyable {
   package struct Entry: BitwiseCopyable {
     /// The key; 0: the place is free.
@@ -21,6 +22,8 @@ package struct RecentKeys: ~Copyable {
   private static let places = 8
   private static let capacity = 1024
   private var entries = FixedBuffer<Entry>(capacity: 0)
+  /// A bit for each eight places: whether they were used.
+  private var used: InlineArray<2, UInt64> = .init(repeating: 0)
 
   package init() {}
 
@@ -33,11 +36,13 @@ package struct RecentKeys: ~Copyable {
 
   @inline(never)
   package mutating func put(_ entry: Entry) {
-    if entries.capacity == 0 {
-      entries = FixedBuffer(capacity: Self.capacity)
-      for index in 0..<Self.capacity { entries[index] = Entry(key: 0, value: 0) }
+    if entries.capacity == 0 { entries = FixedBuffer(capacity: Self.capacity) }
+    let first = first(of: entry.key)
+    if !isUsed(first) {
+      for place in first..<first + Self.places { entries[place] = Entry(key: 0, value: 0) }
+      used[first / Self.places / 64] |= 1 << UInt64(first / Self.places % 64)
     }
-    var place = self.place(of: entry.key) ?? first(of: entry.key)
+    var place = self.place(of: entry.key) ?? first
     if entries[place].key != entry.key {
       let start = place
       for other in start + 1..<start + Self.places where entries[other].value < entries[place].value
@@ -58,10 +63,14 @@ package struct RecentKeys: ~Copyable {
     return Int((key ^ key >> 32) % sets) * Self.places
   }
 
+  private func isUsed(_ first: Int) -> Bool {
+    used[first / Self.places / 64] >> UInt64(first / Self.places % 64) & 1 == 1
+  }
+
   @inline(never)
   private func place(of key: UInt64) -> Int? {
-    guard entries.capacity > 0 else { return nil }
     let start = first(of: key)
+    guard isUsed(start) else { return nil }
     for place in start..<start + Self.places where entries[place].key == key { return place }
     return nil
   }

@@ -4,7 +4,8 @@
 #include <mbedtls/ecdsa.h>
 #include <string.h>
 
-#define OTHER "Give the file AuthKey_....p8 that Apple made for the key ID."
+/* A key of a push service for devices comes from Apple, and the key for browsers from this program. */
+#define OTHER "Give the file as Apple (AuthKey_....p8) or \"tinypush recipient invite\" made it."
 #define HALF (CMBED_SIGNATURE / 2)
 
 /* Explains why a file is not an unencrypted PKCS#8 key. */
@@ -14,14 +15,14 @@ static int refuse_file(const cmbed_file *file, const char *path, char *text) {
     return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is empty. Copy it again.", path);
   if (begin == NULL)
     return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not PEM: it has no line \"-----BEGIN PRIVATE "
-                     "KEY-----\". Give the file AuthKey_....p8 as it came from Apple.", path);
+                     "KEY-----\". " OTHER, path);
   begin += sizeof "-----BEGIN " - 1;
   if (strncmp(begin, "ENCRYPTED ", 10) == 0 || strstr(begin, "Proc-Type: 4,ENCRYPTED") != NULL)
     return cmbed_say(text, CMBED_KEY_PASSWORD, "The signing key %s is encrypted. Decrypt it with \"openssl pkcs8\".",
                      path);
   if (strncmp(begin, "EC PRIVATE KEY", 14) == 0 || strncmp(begin, "EC PARAMETERS", 13) == 0)
-    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not in PKCS#8. Give the file AuthKey_....p8 as it "
-                     "came from Apple, or convert this one with \"openssl pkcs8 -topk8 -nocrypt\".", path);
+    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not in PKCS#8. Convert the file with \"openssl "
+                     "pkcs8 -topk8 -nocrypt\".", path);
   const char *what = strncmp(begin, "CERTIFICATE", 11) == 0   ? "a certificate"
                      : strncmp(begin, "PUBLIC KEY", 10) == 0 ? "a public key"
                      : strncmp(begin, "RSA ", 4) == 0        ? "an RSA key"

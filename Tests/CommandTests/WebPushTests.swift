@@ -232,6 +232,10 @@ import Testing
     try drop(3...3, to: "default")
     let again = try deliver(settings)
     #expect(again.status == 0 && again.errors.contains("1 suppressed"), "\(again.errors)")
+    #expect(
+      again.errors.contains("not sent: the browser has been suppressed since ")
+        && again.errors.contains("; the browser needs a new invitation: tinypush recipient invite"),
+      "\(again.errors)")
     // A registration lifts the suppression.
     try box.add(subscription, to: "default")
   }

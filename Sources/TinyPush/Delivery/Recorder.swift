@@ -87,7 +87,7 @@ struct Recorder: ~Copyable {
     text.clear()
     pending = Pending(
       task: .report, file: file, message: message,
-      settlement: Settlement(outcome, of: outbox[text: entry.text], to: entry.token))
+      settlement: Settlement(outcome, of: outbox[text: entry.text], to: entry))
   }
 
   /// Prepares the report of a settled notification.
@@ -210,7 +210,7 @@ struct Recorder: ~Copyable {
       entry.language, &text)
     pending = Pending(
       task: .failure, file: file, message: message,
-      settlement: Settlement(.rejected(rejection), of: source, to: entry.token))
+      settlement: Settlement(.rejected(rejection), of: source, to: entry))
     pending?.suppressesToken = rejection.suppressesToken
     pending?.isSpared = isSpared
   }

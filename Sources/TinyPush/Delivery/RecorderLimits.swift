@@ -15,7 +15,7 @@ extension Recorder {
       entry.language, expiration: expiration, &text)
     pending = Pending(
       task: .postponed, file: file, message: message,
-      settlement: Settlement(.postponed, of: outbox[text: entry.text], to: entry.token))
+      settlement: Settlement(.postponed, of: outbox[text: entry.text], to: entry))
   }
 
   /// Prepares the record of an alert to one token that is over a limit.
@@ -42,7 +42,7 @@ extension Recorder {
       entry.language, &text)
     pending = Pending(
       task: .failure, file: file, message: message,
-      settlement: Settlement(.limited, of: outbox[text: entry.text], to: entry.token))
+      settlement: Settlement(.limited, of: outbox[text: entry.text], to: entry))
     if let topic { pending?.limited = (entry.token, topic) }
   }
 

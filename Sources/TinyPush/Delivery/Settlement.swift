@@ -30,6 +30,8 @@ public struct Settlement {
   public var outcome: Outcome
   /// The recipient; nil: the outcome applies to all recipients.
   public var token: DeviceToken?
+  /// Whether the recipient is a browser.
+  public var isBrowser = false
   /// The offset of the notification in its file, in bytes.
   public var offset: Int64 = 0
   /// The line of the notification in its file, from 1 on; 0: not counted.
@@ -47,7 +49,8 @@ public struct Settlement {
 
 extension Settlement {
   /// Creates the settlement of a notification, for one recipient or all.
-  init(_ outcome: Outcome, of text: Outbox.TextEntry, to token: DeviceToken? = nil) {
-    self.init(outcome: outcome, token: token, offset: text.offset, line: text.lineNumber)
+  init(_ outcome: Outcome, of text: Outbox.TextEntry, to entry: Outbox.Entry? = nil) {
+    self.init(outcome: outcome, token: entry?.token, offset: text.offset, line: text.lineNumber)
+    isBrowser = entry.map { $0.subscription != Outbox.none } ?? false
   }
 }

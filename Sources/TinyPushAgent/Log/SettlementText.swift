@@ -38,7 +38,7 @@ extension Settlement {
       }
       text.append(
         rejection.reason == .subscriptionEnded
-          ? "; the browser needs a new invitation"
+          ? "; the browser needs a new invitation: tinypush recipient invite"
           : "; nothing is sent to the token until it is registered")
     case .refused, .limited:
       text.append("not sent: ")
@@ -49,11 +49,14 @@ extension Settlement {
       text.append("not sent: a newer notification with the same collapse-id replaces it")
     case .expired: text.append("not sent: it expired before it could be sent")
     case .suppressed(let reason, let since):
-      text.append("not sent: the token has been suppressed since ")
+      text.append(isBrowser ? "not sent: the browser" : "not sent: the token")
+      text.append(" has been suppressed since ")
       text.append(utc: since)
-      text.append(" (")
-      text.append(reason.text)
-      text.append("); if it is valid again, run tinypush token register TOKEN")
+      text.append(" (", reason.text)
+      text.append(
+        isBrowser
+          ? "); the browser needs a new invitation: tinypush recipient invite"
+          : "); if it is valid again, run tinypush token register TOKEN")
     case .dropped:
       text.append("not known whether it arrived; not sent again because uncertain = drop")
     case .postponed: text.append("waits in later/ until it is due")

@@ -116,12 +116,17 @@ struct FailedCheck: ~Copyable {
       why.append(utc: date)
       return false
     }
+    let recipient = text.extracting(notification.firstToken)
     guard notification.tokens == 1, notification.lists == 0,
-      let token = DeviceToken(ofRecipient: text.extracting(notification.firstToken)),
+      let token = DeviceToken(ofRecipient: recipient),
       suppressed.find(token.identity)?.forbids(registered: notification.registered) == true
     else { return true }
-    why.append("its token is suppressed: if it is valid, run tinypush token register ")
-    why.append(hex: token.bytes)
+    if Subscription.isMeant(recipient) {
+      why.append("its browser is suppressed: invite the browser again by tinypush recipient invite")
+    } else {
+      why.append("its token is suppressed: if it is valid, run tinypush token register ")
+      why.append(hex: token.bytes)
+    }
     return false
   }
 

@@ -68,6 +68,32 @@ func `the courier notices that the clock was set`(isUnset: Bool) {
   #expect(world.accepted == [1, 2])
 }
 
+@Test func `a notification that is read in part when the clock is set back is sent once`() {
+  let (world, service) = http2World(streams: 2)
+  var unlucky: Set = [201, 202]
+  service.respond = { number in
+    guard unlucky.remove(number) != nil else { return (.accept, 1) }
+    return (number == 201 ? .cut : .silence, 10_000)
+  }
+  world.put("0", 200)
+  world.run(.seconds(1000))
+  world.put("a", 201, 202)
+  world.run(.seconds(1))
+  let numbers = Array(1...100)
+  world.putList("family", numbers.map { World.token($0) }, nil)
+  world.put(
+    "b", #"{"to": "family", "payload": {"aps": {"badge": 1}}\#(notBefore(990))}"#,
+    items: numbers.map { Item(number: $0) }, tells: true)
+  world.run(.seconds(1))
+  #expect((10..<100).contains(world.courier.inFlight), "\(world.courier.inFlight)")
+  // Now the not-before is in the future. After the cut, the new connection takes one request first,
+  // and the rest of the recipients is read meanwhile.
+  world.wallAtStart = start - 800
+  world.run(.seconds(600))
+  #expect(Set(world.gateway.acceptances.keys) == Set(numbers + [200, 201, 202]))
+  #expect(world.courier.counters.postponed == 0)
+}
+
 @Test func `9000 notifications wait in later/ without work while none is due`() {
   let world = World()
   for number in 1...9000 {

@@ -5,7 +5,7 @@ import TinyPushHTTP2
 @testable import TinyPush
 
 /// A world whose link is that of HTTP/2.
-private func http2World(
+func http2World(
   usesProviderToken: Bool = false, once: Bool = false, streams: Int = 200
 ) -> (World, HTTP2Service) {
   let world = World(once: once) {

@@ -47,18 +47,20 @@ func `seeds that once failed over several lanes pass`(seed: UInt64) {
 /// waited for a new provider token kept the spool from being scanned. Large notifications whose
 /// recipients were not all read kept the room from each other. More settings of the clock than
 /// there was room for made a file expire. Two files had the same name, and what the older one put
-/// into `later/` replaced what the newer one had put there. A file that came while the clock was not
-/// set was taken for the newest of its name after a crash, and so was one that came before the clock
-/// was set back. A large file was settled beyond mistakes that no record shows. A silent device held
-/// up the rest of each large file. The rest of an older file replaced a newer one of its name. The
-/// ledger took a request that the service received late for one that was sent too early. It took a
-/// replaced notification for an expired one, since the clock was set when the notification came back
-/// from `later/`. It did not know which notifications were put aside from a file that had been moved
-/// to `failed/`, nor that such a file had a refused token. It took a request that the agent had given
-/// up for an open one.
+/// into `later/` replaced what the newer one had put there. A file that came while the clock was
+/// not set was taken for the newest of its name after a crash, and so was one that came before the
+/// clock was set back. A large file was settled beyond mistakes that no record shows. A silent
+/// device held up the rest of each large file. The rest of an older file replaced a newer one of
+/// its name. A notification that was read in part went to `later/` since the clock was set back,
+/// and was sent twice. The ledger took a request that the service received late for one that was
+/// sent too early. It took a replaced notification for an expired one, since the clock was set when
+/// the notification came back from `later/`. It did not know which notifications were put aside
+/// from a file that had been moved to `failed/`, nor that such a file had a refused token. It took
+/// a request that the agent had given up for an open one.
 @Test(arguments: [
   UInt64(1242), 2837, 20_000_078, 40_002_651, 40_004_784, 61_002_373, 66_000_907, 66_001_055,
   66_012_565, 66_014_591, 67_001_696, 81_000_584, 81_004_856, 91_019_485, 95_013_991,
+  95_053_781,
 ])
 func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))

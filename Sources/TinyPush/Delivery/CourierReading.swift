@@ -451,7 +451,8 @@ extension Courier {
   ) -> Progression {
     let notification = reader.notification!
     let text = reader.cursor.text
-    if outbox[text: text].isUntouched, isEarly(notification) {
+    // If the clock was set back since, a notification that has messages is sent all the same.
+    if outbox[text: text].isUntouched, outbox[text: text].messages == 0, isEarly(notification) {
       outbox.touch(text)
       postpone(notification, text)
       return .goOn

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* A key of a push service for devices comes from Apple, and the key for browsers from this program. */
-#define OTHER "Give the file as Apple (AuthKey_....p8) or \"tinypush recipient invite\" made it."
+#define OTHER "Give the file that Apple (AuthKey_....p8) or \"tinypush recipient invite\" made, unchanged."
 #define HALF (CMBED_SIGNATURE / 2)
 
 /* Explains why a file is not an unencrypted PKCS#8 key. */

@@ -16,11 +16,11 @@ struct Newest: ~Copyable {
   ///   - order: a number that is larger for a newer notification.
   mutating func accept(_ collapse: UInt64, _ order: UInt64, at now: Instant) {
     if isNewer(than: order, collapse) { return }
-    orders.put(RecentKeys.Entry(key: collapse, value: now.milliseconds, source: order))
+    orders.put(RecentKeys.Entry(key: collapse, value: now.milliseconds, number: order))
   }
 
   /// Whether a newer notification was accepted.
   func isNewer(than order: UInt64, _ collapse: UInt64) -> Bool {
-    orders.find(collapse).map { $0.source > order } ?? false
+    orders.find(collapse).map { $0.number > order } ?? false
   }
 }

@@ -75,7 +75,9 @@ enum DeviceCommand {
       }
       try appendOperands(arguments, to: &request)
       guard !request.isTooLarge else {
-        throw arguments.fail(.usage, "the arguments have more than 4096 bytes")
+        var text = Text()
+        text.append("the arguments have more than ", ControlRequest.bytesMax, " bytes")
+        throw arguments.fail(.usage, text)
       }
       var text = Text(capacity: 262_144)
       let status = ControlClient.ask(request, in: directory, &text)

@@ -98,6 +98,9 @@ enum SendCommand {
     var isJSON = false
     var isDryRun = false
     var waitSeconds: UInt64?
+    /// The dates that were given, in UNIX seconds; 0: none.
+    var expiration: UInt64 = 0
+    var notBefore: UInt64 = 0
     /// Whether `--wait` was given without a time.
     var isWaitBare = false
     /// Whether notifications are read from standard input.
@@ -131,6 +134,11 @@ enum SendCommand {
     }
     guard !queueing.isQuiet || !queueing.isJSON else {
       throw arguments.fail(.usage, "give either --quiet or --json")
+    }
+    if queueing.expiration > 0, queueing.expiration <= queueing.notBefore {
+      throw fail(
+        .expiration, " is not after --not-before, so that nobody would get the alert", nil,
+        arguments)
     }
     try SendMistakes.refuse(
       hasTitle: composition.draft.has(.title), isWaitBare: queueing.isWaitBare, arguments)
@@ -211,6 +219,8 @@ enum SendCommand {
       if flag == .expiration, date > 0, date <= Clock.time().wallSeconds.map(UInt64.init) ?? 0 {
         throw fail(flag, " is in the past, so that nobody would get the alert: ", value, arguments)
       }
+      if flag == .expiration { queueing.expiration = UInt64(clamping: date) }
+      if flag == .notBefore { queueing.notBefore = UInt64(clamping: date) }
       composition.draft.set(part!, to: UInt64(clamping: date))
     case .noSync: queueing.isSynced = false
     case .quiet: queueing.isQuiet = true

@@ -29,7 +29,9 @@ enum SendMistakes {
     if let second {
       var message = Text()
       message.append("unexpected argument `", printable: CString.span(second))
-      message.append("`: put the message in quotes")
+      message.append(
+        second.pointee == CChar(UInt8.hyphen)
+          ? "`: options stand before --" : "`: put the message in quotes")
       throw arguments.fail(.usage, message)
     }
     if text.count == 0, !hasTitle {

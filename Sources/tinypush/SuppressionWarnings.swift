@@ -29,7 +29,7 @@ struct SuppressionWarnings: ~Copyable {
       text.append(" has been suppressed since ")
       text.append(utc: record.time)
       text.append(" (", record.reason.text)
-      if isBrowser {
+      if record.reason.needsInvitation(isBrowser: isBrowser) {
         text.append("); to send to it again: tinypush recipient invite")
       } else {
         text.append("); to send to it again: tinypush token register ")

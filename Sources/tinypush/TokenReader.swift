@@ -51,10 +51,14 @@ enum TokenReader {
     if let line {
       text.append("standard input, line ", line, ": ")
     }
-    text.append(
-      "a device token is an even number of hexadecimal digits, at most 200, or base64, not ")
-    text.append(printable: word.count > 80 ? word.extracting(0..<80) : word)
-    if word.count > 80 { text.append("...") }
+    if word.isEmpty {
+      text.append("there is no recipient")
+    } else {
+      text.append(
+        "a device token is an even number of hexadecimal digits, at most 200, or base64, not ")
+      text.append(printable: word.count > 80 ? word.extracting(0..<80) : word)
+      if word.count > 80 { text.append("...") }
+    }
     text.append("; nothing has changed")
     return arguments.fail(.usage, text)
   }

@@ -12,8 +12,8 @@ struct TraceCommand: ~Copyable {
       Searches the log, the spool and the suppression list for a notification, and
       prints where it is or how it ended. NAME is the name that send printed, or that
       a program gave its file; TOKEN is a device token, or its first 8 digits or more.
-      The log names each notification that was not delivered; with log = deliveries it
-      also names those that were delivered.
+      The log names the notifications that were refused, and some of those that were not
+      sent; with log = deliveries it names all.
 
         --log FILE|-          the agent's log, - for standard input; otherwise the
                               journal is read (journalctl --unit 'tinypush*')
@@ -57,12 +57,14 @@ struct TraceCommand: ~Copyable {
     if trace.isJournalClosed {
       return arguments.fail(
         .undelivered,
-        "nothing found in the spool, and the journal cannot be read: run the command as root (sudo), or name the log with --log"
+        geteuid() == 0
+          ? "nothing found in the spool, and there is no journal: name the log with --log"
+          : "nothing found in the spool, and the journal cannot be read: run the command as root (sudo), or name the log with --log"
       )
     }
     return arguments.fail(
       .undelivered,
-      "nothing found: it may have been delivered (set log = deliveries to log this), or was never here: ",
+      "nothing found: with log = deliveries the log names all notifications, now only some of those that were not sent, and none that was delivered: ",
       CString.span(operand))
   }
 
@@ -131,17 +133,22 @@ struct TraceCommand: ~Copyable {
 
   /// Whether a line of the log is about the notification or the token.
   private func isAbout(_ line: Span<UInt8>) -> Bool {
-    // The log has a token's first digits.
-    let count = isToken ? Self.digitsMin : word.count
+    // The log has a token's first digits. A notification that has waited, or that queue retry has
+    // sent again, has more behind its name.
+    let wanted =
+      isToken ? word.bytes.extracting(0..<Self.digitsMin) : LaterName.source(of: word.bytes)
+    let count = wanted.count
     guard count > 0, line.count >= count else { return false }
     for start in 0...line.count - count {
       // In a log that the journal does not read, a priority such as <4> may precede the name.
       let before = start == 0 ? .space : line[start - 1]
       guard before == .space || before == UInt8(ascii: ">"),
-        line.extracting(start..<start + count).equals(word.bytes.extracting(0..<count))
+        line.extracting(start..<start + count).equals(wanted)
       else { continue }
-      let end = start + count < line.count ? line[start + count] : .space
-      if end <= .space || end == .colon || isToken { return true }
+      if isToken { return true }
+      var end = start + count
+      while end < line.count, line[end] > .space, line[end] != .colon { end += 1 }
+      if LaterName.source(of: line.extracting(start..<end)).equals(wanted) { return true }
     }
     return false
   }

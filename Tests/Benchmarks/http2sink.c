@@ -24,7 +24,7 @@ struct protocol {
 
 #include "sink.h"
 
-enum { WRITE_BYTES = 65536, WINDOW_BYTES_LEAST = 65535, PATH_BYTES = 10 + 64 };
+enum { READ_BYTES = 16384, WRITE_BYTES = 65536, WINDOW_BYTES_LEAST = 65535, PATH_BYTES = 10 + 64 };
 
 /* The bytes of one turn, until they are written. */
 struct words {
@@ -65,7 +65,8 @@ static void close_protocol(struct connection *connection) {
 
 static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *of) {
   (void)session, (void)of;
-  if (frame->headers.cat == NGHTTP2_HCAT_REQUEST && ++streams_open > requests.streams_max) requests.streams_max = streams_open;
+  if (frame->headers.cat == NGHTTP2_HCAT_REQUEST && ++streams_open > requests.streams_max)
+    requests.streams_max = streams_open;
   return 0;
 }
 
@@ -172,7 +173,8 @@ static int serve(struct connection *connection) {
       int why = SSL_get_error(connection->ssl, more);
       if (why == SSL_ERROR_SSL) snprintf(fault, sizeof fault, "%s", ERR_reason_error_string(ERR_peek_error()));
       ERR_clear_error();
-      return (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) && (!connection->protocol.session || say(connection));
+      if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) return 0;
+      return !connection->protocol.session || say(connection);
     }
     total.bytes += more;
     ssize_t taken = nghttp2_session_mem_recv(connection->protocol.session, bytes, more);
@@ -181,19 +183,18 @@ static int serve(struct connection *connection) {
       return 0;
     }
     if (!say(connection)) return 0;
-    if (!nghttp2_session_want_read(connection->protocol.session) && !nghttp2_session_want_write(connection->protocol.session)) return 0;
+    nghttp2_session *session = connection->protocol.session;
+    if (!nghttp2_session_want_read(session) && !nghttp2_session_want_write(session)) return 0;
   }
 }
 
-static int take_option(int option, SSL_CTX *context) {
-  (void)context;
+static void take_option(int option) {
   switch (option) {
     case 'n': streams_allowed = strtoul(optarg, NULL, 10); break;
     case 'w': window_bytes = strtoul(optarg, NULL, 10); break;
     case 'd': delay_ns = strtoull(optarg, NULL, 10) * 1000000; break;
     default: answers_max = strtoull(optarg, NULL, 10);
   }
-  return 1;
 }
 
 static void run(int listener, SSL_CTX *context, uint64_t expected, uint64_t until) {
@@ -211,7 +212,8 @@ static void run(int listener, SSL_CTX *context, uint64_t expected, uint64_t unti
     struct timespec timeout = {.tv_sec = wait / 1000000000ull, .tv_nsec = wait % 1000000000ull};
     if (ppoll(polled, CONNECTIONS_MAX + 1, &timeout, &during) < 0) continue;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
-      int acts = polled[i + 1].revents || (connections[i].protocol.first && connections[i].protocol.first->due <= now());
+      struct words *words = connections[i].protocol.first;
+      int acts = polled[i + 1].revents || (words && words->due <= now());
       if (connections[i].ssl && acts && !serve(&connections[i])) close_connection(&connections[i]);
     }
     if (polled[0].revents) accept_from(listener, context);

@@ -1,10 +1,10 @@
 /* sink: the gateway of the benchmarks. It uses OpenSSL, so it shares no code with the measured
    programs.
 
-     sink --certificate PEM --key PEM --ca PEM [--port N] [--tls 1.2|1.3] [--suite NAME] [--expect N]
-          [--seconds N] [--record FILE] [--times FILE]
+     sink --certificate PEM --key PEM [--ca PEM] [--port N] [--tls 1.2|1.3] [--suite NAME]
+          [--expect N] [--seconds N] [--record FILE] [--times FILE]
 
-   Prints "listening PORT", then reads as fast as it can from clients with a certificate. A frame
+   Prints "listening PORT", then reads as fast as it can. With --ca it requires a client certificate. A frame
    whose token does not have 32 bytes is a barrier: the answer is an error response of status 5, and
    the connection is closed. At SIGTERM, after --seconds, or when --expect notifications have come
    and every connection is closed, it prints one JSON line of counts. --record keeps the plaintext.
@@ -15,13 +15,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FRAME_BYTES_MAX = 16384, FRAME_READ_BYTES = 16384, DRAIN_SECONDS = 2 };
+enum { FRAME_BYTES_MAX = 16384, READ_BYTES = 16384, DRAIN_SECONDS = 2 };
 
 struct protocol {
   size_t held;
   uint32_t identifier;
   uint64_t drained_by; /* not 0: answered; reads the rest, so that no reset is sent */
-  unsigned char bytes[FRAME_BYTES_MAX + FRAME_READ_BYTES];
+  unsigned char bytes[FRAME_BYTES_MAX + READ_BYTES];
 };
 
 #include "sink.h"
@@ -116,7 +116,7 @@ static void take(struct connection *connection, size_t more) {
 static int serve(struct connection *connection) {
   struct protocol *of = &connection->protocol;
   for (;;) {
-    int more = SSL_read(connection->ssl, of->bytes + of->held, FRAME_READ_BYTES);
+    int more = SSL_read(connection->ssl, of->bytes + of->held, READ_BYTES);
     note_suite(connection->ssl);
     if (more <= 0) {
       int why = SSL_get_error(connection->ssl, more);
@@ -129,10 +129,9 @@ static int serve(struct connection *connection) {
   }
 }
 
-static int take_option(int option, SSL_CTX *context) {
-  (void)option, (void)context;
+static void take_option(int option) {
+  (void)option;
   record_file = open(optarg, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  return 1;
 }
 
 static void run(int listener, SSL_CTX *context, uint64_t expected, uint64_t until) {

@@ -25,7 +25,6 @@
 
 enum {
   CONNECTIONS_MAX = 64,
-  READ_BYTES = 16384,
   INDEX_MAX = 1 << 24,
 };
 
@@ -54,8 +53,8 @@ static int serve(struct connection *connection);
 /* Frees what belongs to the protocol. */
 static void close_protocol(struct connection *connection);
 
-/* Takes an option of the protocol; returns whether the option is valid. */
-static int take_option(int option, SSL_CTX *context);
+/* Takes an option of the protocol. */
+static void take_option(int option);
 
 static void end(int signal) { (void)signal, ended = 1; }
 
@@ -160,7 +159,7 @@ static void read_options(int count, char **words, const struct option *options, 
         ok &= SSL_CTX_set_ciphersuites(context, optarg) || SSL_CTX_set_cipher_list(context, optarg);
         break;
       case '?': exit(64);
-      default: ok &= take_option(option, context);
+      default: take_option(option);
     }
     if (!ok) fail(optarg);
   }

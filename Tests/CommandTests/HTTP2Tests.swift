@@ -45,9 +45,10 @@ import Testing
     "unavailable@5", "internal-error@5..7", "too-many-requests=1@5", "refuse%7", "reset@5",
     "cut-before@20", "cut-lost@20", "cut-after=reset@20", "goaway@20", "goaway-twice@20",
     "goaway-refusing@20", "goaway-below@20", "goaway-error@20", "shutdown@20", "silent@20",
-    "closed-window", "stream-window=100", "connection-window", "bad-gateway@5", "no-body",
-    "text-body", "long-body@5", "byte-body", "no-id", "early-hints", "trailers", "late-settings",
-    "lower=1@20", "one-first",
+    "closed-window", "stream-window=100", "connection-window", "bad-gateway@5",
+    "no-body internal-error@5", "text-body internal-error@5", "long-body@5",
+    "byte-body internal-error@5", "no-id", "early-hints", "trailers", "late-settings", "lower=1@20",
+    "one-first",
   ]
 
   @Test(arguments: faults)
@@ -56,7 +57,8 @@ import Testing
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
+    let gateway = try HTTP2Gateway(
+      in: box, .certificate, fault.split(separator: " ").flatMap { ["--fault", "\($0)"] })
     try box.drop(Self.lines(100), as: "many.ndjson")
     let run = try box.deliver(gateway, .certificate, ["answer-timeout=2s"])
     #expect(run.status == 0, "\(run.errors)")

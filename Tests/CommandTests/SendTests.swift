@@ -361,6 +361,14 @@ import Testing
         "tinypush send: --expiration is in the past, so that nobody would get the alert: 2020-01-01\n"
     ),
     Sending(
+      "x", "--token", one, "--not-before", "1h", "--expiration", "30m", status: 64,
+      gives:
+        "tinypush send: --expiration is not after --not-before, so that nobody would get the alert\n"
+    ),
+    Sending(
+      "--token", one, "--", "-5 degrees", "--json", status: 64,
+      gives: "tinypush send: unexpected argument `--json`: options stand before --\n"),
+    Sending(
       "x", "--token", one, "--ttl", "1d", "--expiration", "1d", status: 65,
       gives: "give either expiration or ttl, not both"),
     Sending(

@@ -358,6 +358,16 @@ import Testing
     #expect(
       suppressed.output.contains("token     \(token(9)): suppressed, by hand since "),
       "\(suppressed.output)")
+    // A notification that has waited, or that was sent again, has more behind its name.
+    let more = ".18ebcd546e6fc48e.e18b6113c5d7ffea"
+    for released in ["old.json" + more, "old.json.e18b6113c5d7ffea"] {
+      let again = try trace(
+        box, "old.json", log: "info: \(released) to a47603f2 delivered\ninfo: old.jsonx delivered\n"
+      )
+      #expect(again.output == "log       info: \(released) to a47603f2 delivered\n")
+      let same = try trace(box, released, log: "info: old.json waits in later/\n")
+      #expect(same.output == "log       info: old.json waits in later/\n")
+    }
     let none = try trace(box, "none.json", log: log)
     #expect(none.status == 1)
     #expect(none.errors.hasPrefix("tinypush trace: nothing found: "))

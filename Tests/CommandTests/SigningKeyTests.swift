@@ -91,7 +91,7 @@ import Testing
       (
         "signing-key=\(directory)/curve.p8", 78,
         "The signing key \(directory)/curve.p8 is an EC key of 384 bits, and not an EC key of the curve P-256",
-        "Give the file as Apple (AuthKey_....p8) or \"tinypush recipient invite\" made it."
+        "Give the file that Apple (AuthKey_....p8) or \"tinypush recipient invite\" made, unchanged."
       ),
       (
         "signing-key=\(directory)/none.p8", 66,

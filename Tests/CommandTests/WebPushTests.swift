@@ -240,6 +240,28 @@ import Testing
     try box.add(subscription, to: "default")
   }
 
+  @Test func `queue retry says that an alert to an ended subscription can never be sent`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    _ = try subscribe(sandbox, "laptop", to: "default")
+    let list = box.text("recipients/default")
+    try box.write(list.replacing(#/ registered=\d+/#, with: ""), to: "recipients/default")
+    try drop(1...2, to: "default")
+    let settings = try alone(sandbox)
+    let limited = try deliver(settings, "limit=1/10m")
+    #expect(limited.status == 0, "\(limited.errors)")
+    #expect(box.names(in: "failed") == ["default-1002"])
+    try sandbox.device(box, "uninstall", "laptop")
+    try drop(3...3, to: "default")
+    let gone = try deliver(settings)
+    #expect(gone.errors.contains("the subscription has ended"), "\(gone.errors)")
+    let retry = try box.run(Build.command(Build.host) + ["queue", "retry", "--all"] + settings)
+    #expect(
+      retry.output.contains(
+        "its browser has ended the subscription, so it can never be sent: tinypush queue drop removes it"
+      ), "\(retry.output)\(retry.errors)")
+  }
+
   // MARK: - What the agent tells
 
   @Test func `status, metrics, queue and trace tell of each service, also of one that is down`()

@@ -28,7 +28,7 @@ import Testing
     """
     ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
     │ GAME_PLAY_REQUEST_FORMAT (Jenna, Frank)                              │
-    ╰─ category INVITE ─ sound chime.aiff ─────────────────────────────────╯
+    ╰─ sound chime.aiff ─ category INVITE ─────────────────────────────────╯
 
     """
   ),
@@ -95,7 +95,7 @@ import Testing
     ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
     │ T                                                                    │
     │ NO                                                                   │
-    ╰─ category Y ─ sound x ───────────────────────────────────────────────╯
+    ╰─ sound x ─ category Y ───────────────────────────────────────────────╯
       the badge is not a whole number from 0 on: the old badge stays
 
     """
@@ -155,8 +155,8 @@ func `a card is as wide as the terminal, but has 40 to 80 columns`(
   // Control characters, plain and escaped, bidirectional controls and invisible characters.
   let hostile = #"\u001b[2J\u009b31m\u0007\b\r\f\#u{9B}\#u{7F}\#u{202E}\u2066\u200b\ufeff\u2028x"#
   let payload = #"""
-    {"aps":{"alert":{"title":"\#(hostile)","body":"\#(hostile)","loc-key":"\#(hostile)%@",
-    "loc-args":["\#(hostile)"]},"sound":"\#(hostile)","category":"\#(hostile)"}}
+    {"aps":{"alert":{"body":"\#(hostile)","title-loc-key":"\#(hostile)",
+    "title-loc-args":["\#(hostile)"]},"sound":"\#(hostile)","category":"\#(hostile)"}}
     """#
   let card = try #require(Screen().card(payload))
   for scalar in card.unicodeScalars where scalar != "\n" {

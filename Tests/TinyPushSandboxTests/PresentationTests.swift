@@ -26,6 +26,7 @@ private func members(_ payload: String, _ screen: Screen = Screen()) throws -> N
     ),
     (#"{"title":"t","title-loc-key":null,"title-loc-args":null,"body":"b"}"#, "t", "b"),
     (#"{"\u006coc-key":"\u0042","loc-args":"1"}"#, nil, "B"),
+    (#"{"loc-args":["1"],"title-loc-key":null,"title-loc-args":["1"]}"#, nil, nil),
     (#"{"body":"b","loc-key":"B","loc-args":["1"],"title":"t","title-loc-key":"T"}"#, "t", "b"),
   ] as [(String, String?, String?)])
 func `title and text of an alert are texts, or names of texts with arguments`(

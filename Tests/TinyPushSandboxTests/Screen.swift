@@ -49,8 +49,4 @@ struct Screen {
     }
   }
 
-  /// Returns the notes for the developer.
-  func notes(_ payload: String) -> String? {
-    present(payload) { presentation, _ in String(presentation.notes.bytes) }
-  }
 }

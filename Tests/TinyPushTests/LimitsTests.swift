@@ -71,8 +71,8 @@ func `a token bucket lets a burst through and then refills evenly`(
   for key in UInt64(1)...100_000 {
     var hash = Hash()
     hash.add(key)
-    keys.put(RecentKeys.Entry(key: hash.value, value: key, source: ~key))
-    #expect(keys.find(hash.value)?.source == ~key)
+    keys.put(RecentKeys.Entry(key: hash.value, value: key, number: ~key))
+    #expect(keys.find(hash.value)?.number == ~key)
   }
   var known = 0
   for key in UInt64(1)...100_000 {
@@ -127,6 +127,18 @@ private func alerts(_ world: World) -> [String] {
   world.gateway.pushes.map { push in
     String(push.payload.firstMatch(of: #/"alert": ?"([^"]*)"/#)?.1 ?? "")
   }
+}
+
+@Test func `no limit applies to an alert that was refused and is sent again`() {
+  let world = world(RateLimit(count: 2, period: .seconds(60)))
+  for number in 0..<4 { world.put("\(100 + number)", 7) }
+  world.run(.seconds(1))
+  #expect(world.recorded == [7, 7])
+  let again = #", "failed": {"reason": "limit allows 2 alerts in 1 min", "code": "limited"}"#
+  world.put("200", text: World.notification(7, with: again), numbers: [7])
+  world.run(.seconds(1))
+  #expect(world.accepted == [7, 7, 7])
+  #expect(world.courier.counters.limited == 2)
 }
 
 @Test func `a storm gets one summary after a quiet time`() {

@@ -96,9 +96,9 @@ def notifications(path, directory=None):
             found = {"payload": whole, "to": '"default"'}
         tokens = [token for key in ("token", "tokens", "to") if key in found
                   for name in listed(json.loads(found[key])) for token in recipients(name, directory)]
-        expiration = json.loads(found["expiration"]) if "expiration" in found else None
-        if expiration is None:
+        if "expiration" not in found:
             raise Refused(f"{path}: no expiration")
+        expiration = json.loads(found["expiration"])
         priority = json.loads(found.get("priority", "10"))
         for token in tokens:
             yield bytes.fromhex(token), compact(found["payload"]).encode(), expiration, priority

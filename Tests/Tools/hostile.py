@@ -182,6 +182,7 @@ ATTACKS = {
                    answered(lambda stream: frame(HEADERS, END_HEADERS, stream, TABLE + OK, length=100))),
 }
 
+
 class Hostile(peer.Peer):
     def attend(self, number, stream):
         Conversation(self, number, stream).run()
@@ -287,7 +288,7 @@ class Conversation:
 
 
 def arguments():
-    parser = peer.parser(__doc__)
+    parser = peer.parser(__doc__ + "\nattacks:\n" + "\n".join(f"    {name:24}{what}" for name, (what, _) in ATTACKS.items()))
     parser.set_defaults(alpn="h2")
     parser.add_argument("--attack", required=True, choices=ATTACKS, metavar="NAME")
     parser.add_argument("--megabytes", type=int, default=64, metavar="N", help="the most bytes sent on a connection (64)")

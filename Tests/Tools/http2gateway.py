@@ -49,6 +49,7 @@ import peer
 import providertoken
 
 Code = h2.settings.SettingCodes
+STREAMS = 1000  # MAX_CONCURRENT_STREAMS
 LONG_BODY_BYTES = 10_240
 FORGET_EVERY = 256
 GOAWAY_SECONDS = 1  # between the last answer and the end of a connection
@@ -94,7 +95,6 @@ FAULTS = {
     "closed-window":    ("connection", "[MS] INITIAL_WINDOW_SIZE 0, and 65535 after MS (200)"),
     "stream-window":    ("connection", "[BYTES] INITIAL_WINDOW_SIZE (1000)"),
     "connection-window": ("connection", "[BYTES] opens the used-up window by at most BYTES (5200) at a time"),
-    "limit":            ("connection", "[STREAMS] MAX_CONCURRENT_STREAMS (1)"),
     "one-first":        ("connection", "one stream until a request is accepted; always so with a signing key"),
     "one-token":        ("connection", "answers only 429 after a second provider token"),
 }
@@ -308,8 +308,7 @@ class Conversation:
             raise Over
         if "late-settings" in self.faults:
             time.sleep(self.faults["late-settings"].number(1000) / 1000)
-        limit = self.faults["limit"].number(1) if "limit" in self.faults else self.given.streams
-        self.limit_max = limit
+        limit = self.limit_max = STREAMS
         if "one-first" in self.faults or self.gateway.judge:
             limit = 1
         connection.local_settings = Settings(client=False, initial_values={
@@ -649,7 +648,6 @@ def arguments():
     parser.add_argument("--token-rests", type=float, default=1200, metavar="SECONDS", help="the least time between two provider tokens (1200)")
     parser.add_argument("--topic", action="append", default=[], metavar="TOPIC",
                         help="an allowed topic, without a push type's suffix; default: the certificate's, else any")
-    parser.add_argument("--streams", type=int, default=1000, metavar="N", help="MAX_CONCURRENT_STREAMS (1000)")
     parser.add_argument("--answer", action="append", default=[], metavar="ANSWER")
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT")
     given = parser.parse_args()

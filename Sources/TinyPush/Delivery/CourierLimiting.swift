@@ -18,7 +18,9 @@ extension Courier {
       settle(message, .duplicate)
       return false
     }
+    // Who sends an alert again that was refused wants it in spite of the limit.
     if limits.areSet, notification.pushType == .alert, !notification.isUrgent,
+      !notification.isRetried,
       let refusal = limits.take(entry.token.identity, at: time.now)
     {
       outbox.touch(entry.text)
@@ -112,7 +114,7 @@ extension Courier {
   ) -> Bool {
     guard notification.againAfter > 0,
       let known = recentlySent.find(contentKey(notification, entry)),
-      known.source != outbox[text: entry.text].identity
+      known.number != outbox[text: entry.text].identity
     else { return false }
     let sentAt = Instant(milliseconds: known.value)
     guard time.now < sentAt + .seconds(UInt64(notification.againAfter)) else { return false }
@@ -130,7 +132,7 @@ extension Courier {
       recentlySent.put(
         RecentKeys.Entry(
           key: contentKey(notification, entry), value: time.now.milliseconds,
-          source: outbox[text: entry.text].identity))
+          number: outbox[text: entry.text].identity))
     } else if recentlySent.isUsed, !notification.collapseID.isEmpty {
       recentlySent.remove(contentKey(notification, entry))
     }
@@ -142,7 +144,7 @@ extension Courier {
   mutating func forgetSending(_ notification: Notification, _ entry: Outbox.Entry) {
     guard notification.againAfter > 0 else { return }
     let key = contentKey(notification, entry)
-    if recentlySent.find(key)?.source == outbox[text: entry.text].identity {
+    if recentlySent.find(key)?.number == outbox[text: entry.text].identity {
       recentlySent.remove(key)
     }
   }
@@ -159,6 +161,6 @@ extension Courier {
       hash.add(text.extracting(notification.collapseID))
     }
     hash.add(entry.token.identity.bytes)
-    return max(hash.value, 1)
+    return hash.value
   }
 }

@@ -8,8 +8,6 @@ public enum Bark {
   public static let teamID: StaticString = "5U8LBRXG3A"
   /// The bundle ID of the app.
   public static let topic: StaticString = "me.fin.bark"
-  /// The category of which the app offers to copy or to mute a notification.
-  public static let category: StaticString = "myNotificationCategory"
 
   /// The payload of an encrypted notification, up to the members that it may have.
   static let sealedStart: StaticString =
@@ -58,7 +56,7 @@ public enum Bark {
 /// Bark keeps a notification in its history only with `mutable-content`, and has sounds whose names
 /// end in `.caf`.
 struct PayloadAdditions: BitwiseCopyable {
-  // With `Bark.category`.
+  // The category whose buttons are in the app.
   private static let both: StaticString =
     "\"mutable-content\":1,\"category\":\"myNotificationCategory\","
   private static let categoryOnly: StaticString = "\"category\":\"myNotificationCategory\","

@@ -36,13 +36,12 @@ struct Limits: ~Copyable {
     if let perToken {
       var hash = Hash()
       hash.add(token.bytes)
-      let key = max(hash.value, 1)
-      var bucket = TokenBucket(fullAt: buckets.find(key)?.value ?? 0)
+      var bucket = TokenBucket(fullAt: buckets.find(hash.value)?.value ?? 0)
       guard bucket.hasRoom(perToken, at: now) else {
         return Refusal(limit: perToken, isOverall: false, roomAt: bucket.roomAt(perToken))
       }
       bucket.take(perToken, at: now)
-      buckets.put(RecentKeys.Entry(key: key, value: bucket.fullAt))
+      buckets.put(RecentKeys.Entry(key: hash.value, value: bucket.fullAt))
     }
     if let overall { box.take(overall, at: now) }
     return nil

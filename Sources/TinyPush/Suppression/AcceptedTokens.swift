@@ -45,7 +45,7 @@ public struct AcceptedTokens: ~Copyable {
   /// Notes that the gateway has called the token invalid.
   mutating func refuse(_ token: UInt64, at now: Instant) {
     guard let known = tokens.find(token) else { return }
-    var refusals = Refusals(known.source)
+    var refusals = Refusals(known.number)
     if refusals.count == 0 { refusals.since = now }
     refusals.count = min(refusals.count + 1, Self.refusalsMax)
     put(token, Instant(milliseconds: known.value), refusals)
@@ -53,7 +53,7 @@ public struct AcceptedTokens: ~Copyable {
 
   private mutating func put(_ token: UInt64, _ acceptedAt: Instant, _ refusals: Refusals) {
     tokens.put(
-      RecentKeys.Entry(key: token, value: acceptedAt.milliseconds, source: refusals.number))
+      RecentKeys.Entry(key: token, value: acceptedAt.milliseconds, number: refusals.number))
   }
 
   /// Returns whether one more answer that calls the token invalid is not believed yet.
@@ -62,7 +62,7 @@ public struct AcceptedTokens: ~Copyable {
     guard let known = tokens.find(token),
       now < Instant(milliseconds: known.value) + Self.remembered
     else { return false }
-    let refusals = Refusals(known.source)
+    let refusals = Refusals(known.number)
     return refusals.count == 0
       || refusals.count + 1 < Self.refusalsMax && now < refusals.since + Self.refusalsSpan
   }

@@ -24,6 +24,9 @@ public struct SuppressionRecord: BitwiseCopyable {
       }
     }
 
+    /// Whether nothing helps but a new subscription: the service said that a browser has ended its own.
+    public func needsInvitation(isBrowser: Bool) -> Bool { isBrowser && self != .byHand }
+
     fileprivate init?(text: Span<UInt8>) {
       for value in UInt8(0)... {
         guard let reason = Reason(rawValue: value) else { return nil }

@@ -139,8 +139,8 @@ public struct Checkup: ~Copyable {
   mutating func leavesToAgent(_ item: StaticString, _ path: UnsafePointer<CChar>) -> Bool {
     guard user.isStranger else { return false }
     report.message.append(printable: path)
-    report.message.append(": only root and ")
-    report.message.append(user: user.id)
+    report.message.append(": ")
+    report.message.append(rootAnd: user.id)
     report.message.append(" can test what the agent may do there")
     report.report(item, .skipped)
     return true

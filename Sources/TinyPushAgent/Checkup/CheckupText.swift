@@ -50,6 +50,15 @@ extension Text {
     }
   }
 
+  /// Appends `only root and USER`, or `only root` if that is the user.
+  @inline(never)
+  mutating func append(rootAnd user: uid_t) {
+    append("only root")
+    guard user != 0 else { return }
+    append(" and ")
+    append(user: user)
+  }
+
   /// Appends the name of a group, or else the number.
   @inline(never)
   mutating func append(group: gid_t) {

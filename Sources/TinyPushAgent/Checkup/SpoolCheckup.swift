@@ -222,8 +222,8 @@ extension Checkup {
       report.advice.append("add the user to the spool's group, and log in again")
       return report.report("rights", .wrong(Self.status(of: error)))
     }
-    report.message.append(" may send; only root and ")
-    report.message.append(user: user.id)
+    report.message.append(" may send; ")
+    report.message.append(rootAnd: user.id)
     report.report("rights", .well, " can test what the agent may do")
   }
 

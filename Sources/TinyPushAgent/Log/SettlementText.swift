@@ -27,7 +27,8 @@ extension Settlement {
     case .accepted(let isProved):
       text.append(isProved ? "delivered" : "delivered: no refusal came in time")
     case .rejected(let rejection):
-      text.append("not delivered: ")
+      // The reason of a rejection by the agent itself begins with "not sent: ".
+      if !rejection.reason.isOfAgent { text.append("not delivered: ") }
       if let line = FailedLine(failure) { return line.appendReason(of: failure, to: &text) }
       text.append(
         rejection.reason == .subscriptionEnded
@@ -54,7 +55,7 @@ extension Settlement {
       text.append(utc: since)
       text.append(" (", reason.text)
       text.append(
-        isBrowser
+        reason.needsInvitation(isBrowser: isBrowser)
           ? "); the browser needs a new invitation: tinypush recipient invite"
           : "); if it is valid again, run tinypush token register TOKEN")
     case .dropped:

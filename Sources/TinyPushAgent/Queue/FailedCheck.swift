@@ -119,10 +119,13 @@ struct FailedCheck: ~Copyable {
     let recipient = text.extracting(notification.firstToken)
     guard notification.tokens == 1, notification.lists == 0,
       let token = DeviceToken(ofRecipient: recipient),
-      suppressed.find(token.identity)?.forbids(registered: notification.registered) == true
+      let record = suppressed.find(token.identity),
+      record.forbids(registered: notification.registered)
     else { return true }
-    if Subscription.isMeant(recipient) {
-      why.append("its browser is suppressed: invite the browser again by tinypush recipient invite")
+    if record.reason.needsInvitation(isBrowser: Subscription.isMeant(recipient)) {
+      why.append(
+        "its browser has ended the subscription, so it can never be sent: tinypush queue drop removes it, and tinypush recipient invite invites the browser again"
+      )
     } else {
       why.append("its token is suppressed: if it is valid, run tinypush token register ")
       why.append(hex: token.bytes)

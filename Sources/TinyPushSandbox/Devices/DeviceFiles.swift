@@ -4,11 +4,11 @@ import TinyPushAgent
 
 /// The files in the sandbox's directory that keep the devices over a restart.
 ///
-///     devices/NAME/device            identifier, online
-///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge, token
-///     devices/NAME/TOPIC/stored      the notifications that are stored for the device
-///     devices/NAME/TOPIC/browser     the keys of a page in a browser, see Browser
-///     devices/NAME/TOPIC/encryption-key    the key that is set in the app
+///     devices/NAME/device                 identifier, online
+///     devices/NAME/TOPIC/app              installed, registered, listed, gone, badge, token
+///     devices/NAME/TOPIC/stored           the notifications that are stored for the device
+///     devices/NAME/TOPIC/browser          the keys of a page in a browser, see Browser
+///     devices/NAME/TOPIC/encryption-key   the key that is set in the app
 ///
 /// The first two have lines of `KEY VALUE`. The third has for each notification a line with
 /// the size of the payload and the ``Arrival``, and then the payload.

@@ -1,3 +1,4 @@
+import CLinux
 import TinyPush
 import TinyPushAgent
 
@@ -41,18 +42,25 @@ final class App {
       return Presentation(summary, payload)
     }
     var key = Text(capacity: 64)
-    if keyFile.count > 0 { _ = Home.read(keyFile, into: &key) }
+    let error = keyFile.count > 0 ? Home.read(keyFile, into: &key) : ENOENT
     if let text = SealedPayload.open(payload, summary, key: key.bytes.trimmed()),
       let shown = present(text)
     {
       return shown
     }
     take(summary, payload)
-    return Presentation(
-      summary, payload,
-      note: key.count > 0
-        ? "the alert was encrypted under another key, or in another mode\n"
-        : "the alert is encrypted, and the app has no key\n")
+    return Presentation(summary, payload, note: Self.note(error))
+  }
+
+  /// Says why the app could not decrypt an alert.
+  ///
+  /// - Parameter error: why its key could not be read (errno), or 0.
+  private static func note(_ error: Int32) -> StaticString {
+    switch error {
+    case 0: "the alert was encrypted under another key, or in another mode\n"
+    case ENOENT: "the alert is encrypted, and the app has no key\n"
+    default: "the alert is encrypted, and the app's file encryption-key cannot be read\n"
+    }
   }
 
   /// Takes a decrypted payload; nil: the payload cannot be read.

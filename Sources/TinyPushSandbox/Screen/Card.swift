@@ -6,7 +6,7 @@ import TinyPush
 /// ╭─ cellar on kitchen ───────────────────────── 14:05:59, 3 min late ─╮
 /// │ Water                                                              │
 /// │ 40 cm in the cellar, and the pump is off.                          │
-/// ╰─ category PUMP ─ badge 3 ─ sound drip.caf ─────────────────────────╯
+/// ╰─ badge 3 ─ sound drip.caf ─ category PUMP ─────────────────────────╯
 /// ```
 ///
 /// A silent notification has no title and no text, and a frame of dashed lines.
@@ -137,9 +137,6 @@ struct Card {
     if let level = presentation.interruptionLevel {
       foot.write(presentation.bytes(level), to: &text)
     }
-    if let category = presentation.category {
-      foot.write("category ", presentation.bytes(category), to: &text)
-    }
     if badge > 0 {
       var words = Text(capacity: 32)
       words.append("badge ", badge)
@@ -154,6 +151,9 @@ struct Card {
     case .file(let name):
       foot.write(
         presentation.isCritical ? "critical sound " : "sound ", presentation.bytes(name), to: &text)
+    }
+    if let category = presentation.category {
+      foot.write("category ", presentation.bytes(category), to: &text)
     }
     write(line(presentation), count: foot.room, to: &text)
     text.append("╯", palette.end, "\n")

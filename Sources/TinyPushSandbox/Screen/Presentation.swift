@@ -4,8 +4,8 @@ import TinyPush
 ///
 /// Source: Local and Remote Notification Programming Guide, 2015-10, tables 3-1 and 3-2.
 ///
-/// A device has no texts of an app. In the place of a text that the payload only names (`loc-key`),
-/// there are the text's name and the arguments.
+/// A device has no texts of an app. If the payload has no text and names one (`loc-key`), there are
+/// the name and the arguments.
 struct Presentation: ~Copyable {
   /// The room for all texts; longer texts are cut, with a note.
   ///
@@ -132,7 +132,7 @@ struct Presentation: ~Copyable {
   ) -> Place? {
     let start = words.count
     words.append(unescaping: payload.extracting(text ?? name ?? 0..<0))
-    if text == nil, let arguments { append(arguments, payload) }
+    if text == nil, words.count > start, let arguments { append(arguments, payload) }
     return place(from: start)
   }
 

@@ -193,7 +193,7 @@ struct Composition: ~Copyable {
       let value = CString.span(languages[index])
       var equals = 0
       while equals < value.count, value[equals] != .equals { equals += 1 }
-      guard equals < value.count else {
+      guard equals + 1 < value.count else {
         throw arguments.fail(.usage, "--lang takes LANGUAGE=TEXT, not ", value)
       }
       draft.add(

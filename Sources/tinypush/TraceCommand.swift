@@ -12,8 +12,8 @@ struct TraceCommand: ~Copyable {
       Searches the log, the spool and the suppression list for a notification, and
       prints where it is or how it ended. NAME is the name that send printed, or that
       a program gave its file; TOKEN is a device token, or its first 8 digits or more.
-      The log names the notifications that were refused, and some of those that were not
-      sent; with log = deliveries it names all.
+      The log names the notifications that were refused, and some of those that were
+      not sent; with log = deliveries it names all.
 
         --log FILE|-          the agent's log, - for standard input; otherwise the
                               journal is read (journalctl --unit 'tinypush*')

@@ -191,7 +191,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
         ["add", "family", token(1) + "00", "-o", "protocol=binary"],
         "over the binary protocol a device token has 64 hex digits"
       ),
-      (["add", "family", "-"], "an even number of hexadecimal digits"),
+      (["add", "family", "-"], "there is no recipient"),
       (["add", "family", token(1), token(2)], "one recipient at a time"),
       (["add", "family"], "give the name of a recipients file, and a device token"),
       (["add", "family", subscription(key: offCurve)], "p256dh must be the 65 bytes"),

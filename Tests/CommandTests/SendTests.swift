@@ -388,6 +388,9 @@ import Testing
     Sending(
       "x", "--token", one, "--lang", "Bonjour", status: 64,
       gives: "tinypush send: --lang takes LANGUAGE=TEXT, not Bonjour\n"),
+    Sending(
+      "x", "--token", one, "--lang", "fr=", status: 64,
+      gives: "tinypush send: --lang takes LANGUAGE=TEXT, not fr=\n"),
     Sending("x", "--token", one, "--lang", "fr_=x", status: 65, gives: "not a language"),
     Sending(
       "x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "duplicate key"),

@@ -67,7 +67,7 @@ struct FailedCheck: ~Copyable {
       if !line.hasPlace, hasUnread { return .drop }
       why.append(
         line.hasPlace
-          ? "the line has no notification: correct it, from NAME.original if that exists, and send it again"
+          ? "the line has no notification: correct the text that tinypush queue show prints, or the file that ends in .original if there is one, and send it again"
           : "see the reason: correct NAME.original or NAME.unread, and move it to new/ yourself"
       )
       return .stay

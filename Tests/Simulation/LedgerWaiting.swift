@@ -272,6 +272,13 @@ extension Ledger {
     }
     // What was read of a file arrives, though the file is gone.
     if let number = item.number, gateway.acceptances[number] != nil { return true }
+    // A power cut tore the replacement in `later/`, and the file that it came from could not be read
+    // again: all of it is in `failed/`.
+    if disk.setAside.values.contains(where: { $0.holds(item) }),
+      disk.later.values.contains(where: { $0.isTorn && $0.holds(item) })
+    {
+      return true
+    }
     if let forgotten = waiting.forgotten[item.identity] {
       if file.waitsSince > Instant(milliseconds: 0) || forgotten.isSetAside {
         return forgotten.life == lives

@@ -74,10 +74,11 @@ func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
 /// had put into `later/`. Notifications at which connections end held up the others for hours. The
 /// ledger took replaced notifications for expired ones. It expected the acceptance of notifications
 /// that a dead connection had. It counted the alerts to more devices than the agent remembers. It knew
-/// only a thousand notifications of a file.
+/// only a thousand notifications of a file. It did not know that the replacement of a notification
+/// was in `failed/`.
 @Test(arguments: [
   UInt64(20_001_095), 30_000_089, 64_007_216, 64_028_362, 67_014_611, 81_001_731, 81_010_084,
-  82_002_176, 91_006_868,
+  82_002_176, 91_006_868, 95_018_031,
 ])
 func `seeds that once failed over the binary protocol pass`(seed: UInt64) {
   report(Trial.run(seed, .binary))

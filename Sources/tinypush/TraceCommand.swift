@@ -64,7 +64,7 @@ struct TraceCommand: ~Copyable {
     }
     return arguments.fail(
       .undelivered,
-      "nothing found: with log = deliveries the log names all notifications, now only some of those that were not sent, and none that was delivered: ",
+      "nothing found: with log = deliveries the log names all notifications, and otherwise those that were refused and some of those that were not sent: ",
       CString.span(operand))
   }
 

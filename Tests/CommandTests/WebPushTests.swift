@@ -258,7 +258,7 @@ import Testing
     let retry = try box.run(Build.command(Build.host) + ["queue", "retry", "--all"] + settings)
     #expect(
       retry.output.contains(
-        "its browser has ended the subscription, so it can never be sent: tinypush queue drop removes it"
+        "its browser has ended the subscription, so the alert can never be sent: tinypush queue drop"
       ), "\(retry.output)\(retry.errors)")
   }
 

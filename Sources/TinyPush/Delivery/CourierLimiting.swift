@@ -18,7 +18,7 @@ extension Courier {
       settle(message, .duplicate)
       return false
     }
-    // Who sends an alert again that was refused wants it in spite of the limit.
+    // Somebody who sends a refused alert again wants the alert in spite of the limit.
     if limits.areSet, notification.pushType == .alert, !notification.isUrgent,
       !notification.isRetried,
       let refusal = limits.take(entry.token.identity, at: time.now)

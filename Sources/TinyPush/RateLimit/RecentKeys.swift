@@ -37,7 +37,7 @@ package struct RecentKeys: ~Copyable {
   package var isUsed: Bool { entries.capacity > 0 }
 
   package func find(_ key: UInt64) -> Entry? {
-    place(of: max(key, 1)).map { entries[$0] }
+    place(of: key).map { entries[$0] }
   }
 
   @inline(never)
@@ -60,7 +60,7 @@ package struct RecentKeys: ~Copyable {
   }
 
   mutating func remove(_ key: UInt64) {
-    if let place = place(of: max(key, 1)) { entries[place] = Entry() }
+    if let place = place(of: key) { entries[place] = Entry() }
   }
 
   private func first(of key: UInt64) -> Int {
@@ -75,6 +75,7 @@ package struct RecentKeys: ~Copyable {
 
   @inline(never)
   private func place(of key: UInt64) -> Int? {
+    let key = max(key, 1)
     let start = first(of: key)
     guard isCleared(start) else { return nil }
     for place in start..<start + Self.places where entries[place].key == key { return place }

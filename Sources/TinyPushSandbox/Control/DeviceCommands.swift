@@ -122,10 +122,8 @@ final class DeviceCommands {
       text.append(bytes: name)
       if verb.equals("add") {
         text.append(" already has this app: name another app with --topic, or print the ")
-        text.append(
-          ControlRequest.has(.browser, in: request)
-            ? "subscription with tinypush sandbox device token"
-            : "token with tinypush sandbox device token")
+        text.append(ControlRequest.has(.browser, in: request) ? "subscription" : "token")
+        text.append(" with tinypush sandbox device token")
       } else if verb.equals("uninstall") {
         text.append(" no longer has this app")
       } else {

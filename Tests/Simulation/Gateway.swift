@@ -64,8 +64,8 @@ final class Gateway {
   /// All notifications that came and were not accepted.
   private(set) var refused: [Push] = []
   private(set) var acceptances: [Int: Int] = [:]
-  /// When each number was accepted last.
-  private(set) var acceptedAt: [Int: Instant] = [:]
+  /// When each number was accepted last, unless a later attempt was answered otherwise.
+  var acceptedAt: [Int: Instant] = [:]
   /// When a service of browsers, or the one for devices, last accepted a notification, by host.
   private(set) var acceptedLast: [String: Instant] = [:]
   private(set) var barriers = 0

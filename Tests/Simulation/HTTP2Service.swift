@@ -116,6 +116,7 @@ final class HTTP2Service {
     if case .answer(410, _, _) = response { ledger.suppressing.goneNumbers.insert(number) }
     if case .answer(let status, _, _) = response {
       answers[number, default: [:]][status, default: 0] += 1
+      gateway.acceptedAt[number] = nil
     }
     if case .accept = response {
       gateway.accepts(number)

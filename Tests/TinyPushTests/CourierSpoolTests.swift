@@ -486,3 +486,24 @@ func `a file is kept if its bad text is too long for the record`(bytes: Int) {
   #expect(world.failures.count == 1)
   #expect(original?.isOriginalKept == (bytes > 2047))
 }
+
+@Test(arguments: [3000, 3_000_000])
+func `what is appended to a file with long bad text is delivered before the file is moved`(
+  bytes: Int
+) {
+  let world = World(once: true)
+  world.put(
+    "a", text: World.notification(1) + "\n{\"a\": [" + String(repeating: "x", count: bytes) + "\n",
+    numbers: [1])
+  var file: SpoolFile?
+  world.beforeStep = { [unowned world] word in
+    guard word == .sync, file == nil else { return }
+    file = world.waitingFiles[0]
+    world.append("a", text: World.notification(2), numbers: [2])
+  }
+  world.runToEnd()
+  #expect(world.accepted == [1, 2])
+  #expect(world.failures.count == (bytes > 1 << 20 ? 2 : 1))
+  #expect(file?.isOriginalKept == true)
+  #expect(world.waiting == [])
+}

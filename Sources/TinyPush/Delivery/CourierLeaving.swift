@@ -53,7 +53,7 @@ extension Courier {
   @_lifetime(borrow self)
   public func settledName() -> Span<UInt8> { files.name(files.nextSettled!) }
 
-  /// How many bytes of the settled file were read.
+  /// How many bytes the settled file had when its reading ended.
   public var settledBytes: Int64 { files[files.nextSettled!].cursor.offset }
 
   /// Whether the settled file is moved to `failed/` instead of removed.
@@ -68,9 +68,7 @@ extension Courier {
     case .removed:
       files.removeSettled()
       troubles.removed(&reports)
-    case .grown:
-      files[files.nextSettled!].mayGrow = true
-      waiting.isTakenWanted = true
+    case .grown: files.reopenSettled()
     case .failed:
       files.setSettledAside()
       troubles.couldNotRemove(at: time.now, &reports)

@@ -109,6 +109,8 @@ extension Courier {
     recorder.refuseGarbage(from: reader.cursor.objectEnd)
     files.moveToFailed(file, from: reader.cursor.objectEnd)
     finish(file)
+    // The rest is not read.
+    files[file].cursor.offset = files[file].size
   }
 
   /// Records that a file in `taken/` cannot be read.

@@ -242,6 +242,15 @@ struct TakenFiles: ~Copyable {
   @inline(never)
   mutating func removeSettled() { free(settled.removeFirst(slots)) }
 
+  /// Lets the file that was settled first be read on, since a program has appended to it.
+  mutating func reopenSettled() {
+    let slot = settled.removeFirst(slots)
+    slots[Int(slot)].isRead = false
+    slots[Int(slot)].mayGrow = true
+    slots[Int(slot)].cursor = Cursor(at: slots[Int(slot)].cursor.offset)
+    unread.append(slot, slots)
+  }
+
   /// Sets the file that was settled first aside, since the disk refuses to remove it.
   mutating func setSettledAside() { slots[Int(settled.removeFirst(slots))].isStuck = true }
 

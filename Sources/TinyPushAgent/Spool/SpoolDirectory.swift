@@ -154,12 +154,6 @@ public struct SpoolDirectory: ~Copyable {
   /// Removes the settled file, or moves it to `failed/`.
   mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Courier.RemovalResult {
     let name = CString(courier.stepName())
-    if courier.isSettledSetAside {
-      let isMoved = courier.settledName().withCPath {
-        failed.moveOriginal(name.pointer, from: taken.number, as: $0, limits)
-      }
-      return isMoved ? .removed : .failed
-    }
     // `tinypush send` gives each file its name when it is complete. Into any other file, a program
     // that has it open may have written meanwhile.
     if !SpoolName.isFromSend(courier.settledName()) {
@@ -168,6 +162,12 @@ public struct SpoolDirectory: ~Copyable {
         return clinux_errno() == ENOENT ? .removed : .failed
       }
       if Int64(information.st_size) > courier.settledBytes { return .grown }
+    }
+    if courier.isSettledSetAside {
+      let isMoved = courier.settledName().withCPath {
+        failed.moveOriginal(name.pointer, from: taken.number, as: $0, limits)
+      }
+      return isMoved ? .removed : .failed
     }
     guard unlinkat(taken.number, name.pointer, 0) != 0 else { return .removed }
     // Somebody has removed the file.

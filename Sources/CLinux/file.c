@@ -48,21 +48,14 @@ int clinux_rename_new(int from, const char *name, int to, const char *new_name) 
 }
 
 // The kernel grants a read lease only on a file that nobody has open for writing (fcntl(2)).
-int clinux_block_writers(int descriptor) {
+int clinux_is_being_written(int descriptor) {
   // The kernel sends SIGIO when a writer opens the file, which would end the process.
   static int is_ignored;
   if (!is_ignored) signal(SIGIO, SIG_IGN);
   is_ignored = 1;
-  if (fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0) return 0;
-  return errno == EAGAIN ? 1 : -1;
-}
-
-void clinux_unblock_writers(int descriptor) { fcntl(descriptor, F_SETLEASE, F_UNLCK); }
-
-int clinux_is_being_written(int descriptor) {
-  int answer = clinux_block_writers(descriptor);
-  if (answer == 0) clinux_unblock_writers(descriptor);
-  return answer;
+  if (fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN ? 1 : -1;
+  fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  return 0;
 }
 
 int clinux_lock_file(int descriptor) {
@@ -73,34 +66,6 @@ int clinux_lock_file(int descriptor) {
 int clinux_is_locked(int descriptor) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 ? -1 : lock.l_type == F_WRLCK;
-}
-
-static struct timespec time_of(struct statx_timestamp time) {
-  return (struct timespec){.tv_sec = (time_t)time.tv_sec, .tv_nsec = time.tv_nsec};
-}
-
-int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
-  struct statx found;
-  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
-    /* Some containers forbid statx. */
-    if (fstat(descriptor, file) != 0) return -1;
-    *birth_ns = clinux_modify_time_ns(file);
-    return 0;
-  }
-  *file = (struct stat){
-    .st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
-    .st_ino = found.stx_ino,
-    .st_mode = found.stx_mode,
-    .st_nlink = found.stx_nlink,
-    .st_uid = found.stx_uid,
-    .st_gid = found.stx_gid,
-    .st_size = (off_t)found.stx_size,
-    .st_mtim = time_of(found.stx_mtime),
-    .st_ctim = time_of(found.stx_ctime),
-  };
-  struct timespec birth = found.stx_mask & STATX_BTIME ? time_of(found.stx_btime) : file->st_mtim;
-  *birth_ns = clinux_nanoseconds(&birth);
-  return 0;
 }
 
 long clinux_read_directory(int directory, void *buffer, size_t size, int restart) {

@@ -21,7 +21,10 @@ static int prepare(cmbed_session *session, const cmbed_client_options *options, 
     error = mbedtls_ssl_conf_own_cert(&session->conf, &session->identity.chain, &session->identity.key);
   if (error != 0) return cmbed_say_memory(text);
   cmbed_resumption_offer(session);
-  return CMBED_OK;
+  /* The key that began the session belonged to the certificate, and a check costs as much as a
+     signature. */
+  if (session->identity_bytes == 0 || session->offered) return CMBED_OK;
+  return cmbed_identity_check(&session->identity, options->certificate, options->key, text);
 }
 
 int cmbed_client_new(cmbed_session **session, int descriptor, const cmbed_client_options *options,

@@ -229,10 +229,12 @@ void cmbed_identity_clear(cmbed_identity *identity) {
 
 int cmbed_identity_read(cmbed_identity *identity, const char *certificate, const char *key, const char *password,
                         char *text) {
-  if (key == NULL) key = certificate;
   int result = cmbed_chain_read(&identity->chain, certificate, text);
-  if (result == CMBED_OK) result = cmbed_key_read(&identity->key, key, password, text);
-  if (result != CMBED_OK) return result;
+  return result == CMBED_OK ? cmbed_key_read(&identity->key, key == NULL ? certificate : key, password, text) : result;
+}
+
+int cmbed_identity_check(cmbed_identity *identity, const char *certificate, const char *key, char *text) {
+  if (key == NULL) key = certificate;
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
   int error = mbedtls_pk_check_pair(&identity->chain.pk, &identity->key, cmbed_random, NULL);
 #else
@@ -264,6 +266,7 @@ int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, con
   mbedtls_x509_crt *first = &identity.chain;
   int result = key == NULL ? cmbed_chain_read(first, path, text)
                            : cmbed_identity_read(&identity, path, key, key_password, text);
+  if (result == CMBED_OK && key != NULL) result = cmbed_identity_check(&identity, path, key, text);
   if (result == CMBED_OK) {
     certificate->not_before = cmbed_seconds(&first->valid_from);
     certificate->not_after = cmbed_seconds(&first->valid_to);

@@ -9,7 +9,6 @@ extension UInt8 {
   package static var backspace: UInt8 { @_noAllocation @inline(__always) get { 0x08 } }
   package static var tab: UInt8 { @_noAllocation @inline(__always) get { 0x09 } }
   package static var lineFeed: UInt8 { @_noAllocation @inline(__always) get { 0x0A } }
-  package static var verticalTab: UInt8 { @_noAllocation @inline(__always) get { 0x0B } }
   package static var formFeed: UInt8 { @_noAllocation @inline(__always) get { 0x0C } }
   package static var carriageReturn: UInt8 { @_noAllocation @inline(__always) get { 0x0D } }
   package static var escape: UInt8 { @_noAllocation @inline(__always) get { 0x1B } }

@@ -118,7 +118,7 @@ struct QueueList: ~Copyable {
       _ = agent.explain(file, in: &why)
       return "due"
     }
-    why.append("not before ")
+    why.append("waits until ")
     why.append(utc: UInt32(clamping: due))
     why.append(", in ")
     why.append(roundedSeconds: due - now)

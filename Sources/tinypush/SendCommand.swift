@@ -288,6 +288,7 @@ enum SendCommand {
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     let notification = try composition.compose(config, arguments)
+    warn(of: notification, config, arguments)
     guard !queueing.isDryRun else {
       notification.write(to: STDOUT_FILENO)
       return .ok
@@ -346,7 +347,6 @@ enum SendCommand {
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
       try box.write(notification.bytes)
-      warn(of: notification.bytes, config, arguments)
       return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
     } catch {
       throw arguments.fail(error.status, error.text(spool))
@@ -356,8 +356,9 @@ enum SendCommand {
   /// Warns about recipients that are suppressed at present.
   @inline(never)
   private static func warn(
-    of text: Span<UInt8>, _ config: borrowing Config, _ arguments: borrowing Arguments
+    of text: borrowing Text, _ config: borrowing Config, _ arguments: borrowing Arguments
   ) {
+    let text = text.bytes
     var reader = NotificationReader()
     var findings = Findings()
     guard

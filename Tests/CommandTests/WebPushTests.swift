@@ -483,14 +483,20 @@ import Testing
     #expect(box.queued + box.names(in: "failed") + box.names(in: "later") == [])
   }
 
-  @Test func `a subscription to a host in this network is refused unless a setting allows it`()
-    throws
-  {
+  @Test(arguments: [false, true])
+  func `a subscription to a host in this network is refused unless a setting allows it`(
+    hasProxy: Bool
+  ) throws {
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
-    try subscribe(sandbox, "laptop", to: "default")
+    let subscription = try sandbox.subscription(box, "laptop")
+    // A proxy looks up names, so that only an address tells where the host is.
+    try box.add(
+      hasProxy ? subscription.replacing("localhost", with: "127.0.0.1") : subscription,
+      to: "default")
     try drop(1...1, to: "default")
-    let agent = try deliver(alone(sandbox), "private-endpoints=no")
+    let proxy = hasProxy ? ["proxy=http://127.0.0.1:9"] : []
+    let agent = try deliver(alone(sandbox) + proxy.flatMap { ["-o", $0] }, "private-endpoints=no")
     #expect(agent.status == 75, "\(agent.errors)")
     #expect(
       agent.errors.contains(": this address is private: remove the subscription"), "\(agent.errors)"

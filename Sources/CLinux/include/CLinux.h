@@ -121,11 +121,6 @@ static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(
 /* Returns the unused pages of the stack, which earlier calls have touched, to the system. */
 void clinux_release_stack(void);
 
-/* Does what fstat does, and also returns when the file was created, in UNIX nanoseconds. If the
-   file system does not know that, returns when the file was last written. Returns 0, or -1 with
-   errno. */
-int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns);
-
 /* Renames a file unless the new name exists. Returns 0 or -errno: -EEXIST if the name exists. */
 int clinux_rename_new(int from, const char *name, int to, const char *new_name);
 
@@ -135,13 +130,6 @@ int clinux_sync(int descriptor);
 /* Returns whether anybody has the file open for writing: 1 or 0; -1 if the kernel does not tell
    this user. */
 int clinux_is_being_written(int descriptor);
-
-/* Does the same. After a result of 0, programs that open the file for writing wait until
-   clinux_unblock_writers or until the descriptor is closed. */
-int clinux_block_writers(int descriptor);
-
-/* Ends the effect of clinux_block_writers. */
-void clinux_unblock_writers(int descriptor);
 
 /* Locks a file until its descriptor is closed. Returns 0, or -1 if somebody else has locked it. */
 int clinux_lock_file(int descriptor);

@@ -157,12 +157,24 @@ public struct TLSConnection: ~Copyable {
     return connectNext(epoll: epoll, at: now)
   }
 
+  /// Whether an address of the server is public. A proxy looks up names: then only the host of a
+  /// server that is itself an address can tell.
+  private func isPublic(_ address: UnsafeMutablePointer<addrinfo>) -> Bool {
+    guard isProxied else { return clinux_is_public(address.pointee.ai_addr) != 0 }
+    var hints = addrinfo()
+    hints.ai_flags = AI_NUMERICHOST
+    var found: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(server.host.pointer, nil, &hints, &found) == 0, let found else { return true }
+    defer { freeaddrinfo(found) }
+    return clinux_is_public(found.pointee.ai_addr) != 0
+  }
+
   private mutating func connectNext(epoll: Int32, at now: Instant) -> Outcome {
     closeSocket(epoll: epoll)
     while let address = nextAddress {
       nextAddress = address.pointee.ai_next
       // The browser chose the host, and must not reach what only this machine can reach.
-      guard allowsPrivate || isProxied || clinux_is_public(address.pointee.ai_addr) != 0 else {
+      guard allowsPrivate || isPublic(address) else {
         problem.clear()
         server.append(to: &problem)
         problem.append(

@@ -153,7 +153,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try agent.line("connected to", in: .errors)
-    for name in ["new", "failed", "tmp"] {
+    for name in ["new", "failed", "taken", "tmp"] {
       try FileManager.default.removeItem(atPath: "\(box.spool)/\(name)")
     }
     mkdir(box.spool + "/new", 0o755)

@@ -38,8 +38,7 @@ import Testing
   }
 
   /// Returns a line of `failed/` with this notification.
-  private func refusal(_ notification: String, _ place: String = #""line":7,"column":1"#) -> String
-  {
+  private func refusal(_ notification: String, _ place: String = #""line":7"#) -> String {
     let failed = #""failed":{"reason":"it was refused","code":"x","file":"x","offset":0,\#(place)}"#
     return "{\(failed)\(notification == "{}" ? "" : ",")\(notification.dropFirst())\n"
   }

@@ -465,6 +465,7 @@ final class Disk {
     where at + Self.writeback >= timeline.now && random.oneIn(2) {
       taken[name] = file
       file.isSetAside = false
+      file.isOriginalKept = TakenName(name.bytes.span)!.movesToFailed
     }
     unlinked = []
     for (file, isNew, from, to, at) in renamed.reversed()
@@ -472,6 +473,7 @@ final class Disk {
       if isNew, new[from] != nil { continue }
       taken[to] = nil
       if isNew { new[from] = file } else { taken[from] = file }
+      file.isOriginalKept = TakenName(from.bytes.span)?.movesToFailed ?? false
     }
     renamed = []
     for (name, file, target, at) in left

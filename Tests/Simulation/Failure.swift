@@ -7,7 +7,6 @@ struct Failure: Decodable {
   var file: String
   var offset: Int?
   var line: Int?
-  var column: Int?
   var status: Int?
   var text: String?
   /// The token of the recipient that did not get the notification.
@@ -20,7 +19,7 @@ struct Failure: Decodable {
   private(set) var number: Int?
 
   private enum CodingKeys: CodingKey {
-    case reason, code, file, offset, line, column, status, text
+    case reason, code, file, offset, line, status, text
   }
 
   private struct Line: Decodable {

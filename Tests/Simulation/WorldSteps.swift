@@ -30,7 +30,8 @@ extension World {
   /// Offers a file in `taken/`, or removes a settled one; returns false if it stays.
   private func sweep(_ name: String) -> Bool {
     let file = disk.taken[name]!
-    let settled = TakenName(name.bytes.span)!.offset
+    let known = TakenName(name.bytes.span)!
+    let settled = known.offset
     if Int(settled) < file.bytes.count {
       courier.offer(name.bytes.span, in: .taken)
       return true
@@ -38,6 +39,7 @@ extension World {
     let isSilent = file.cameAt.until(timeline.now) > .seconds(600)
     guard !file.mayGrow || isSilent else { return false }
     guard case .removed = disk.remove(name, bytes: settled) else { return false }
+    file.isOriginalKept = known.movesToFailed
     ledger.removed(file, file.name)
     removed.append((file.name, timeline.now))
     return true
@@ -102,7 +104,7 @@ extension World {
         bytes: count, isWhole: offset + count == file.bytes.count,
         Courier.FileFacts(
           arrivalNs: file.arrivalNs, modifiedNs: file.changeTimeNs, size: Int64(file.bytes.count),
-          mayGrow: file.mayGrow)))
+          mayGrow: file.mayGrow && (directory == .new || courier.mayFileGrow))))
   }
 
   func readRecipients() {
@@ -238,7 +240,7 @@ extension World {
     let name = String(courier.stepName())
     let file = disk.taken[name]
     let result = disk.remove(name, bytes: courier.settledBytes)
-    if courier.isSettledSetAside { file?.isOriginalKept = true }
+    file?.isOriginalKept = courier.isSettledSetAside
     trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
     if let file, case .removed = result {
       ledger.learns(learned)
@@ -255,7 +257,9 @@ extension World {
       complain("\(name) is renamed, and is not there")
       return courier.renamed(true)
     }
-    let offset = TakenName(target.bytes.span)!.offset
+    let known = TakenName(target.bytes.span)!
+    let offset = known.offset
+    file.isOriginalKept = known.movesToFailed
     ledger.renames(file, settledTo: offset)
     trace.note("renamed", at: timeline.elapsed, Int(offset))
     courier.renamed(disk.rename(name, to: target))

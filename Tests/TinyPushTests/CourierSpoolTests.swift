@@ -24,9 +24,7 @@ func `a refused notification is recorded with its place and delays no other`(
   #expect(failure.file == "a")
   #expect(failure.offset == head.utf8.count + `case`.offset)
   let before = String((head + `case`.text).utf8.prefix(head.utf8.count + `case`.offset))!
-  let lines = before.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
-  #expect(failure.line == lines.count)
-  #expect(failure.column == lines.last!.count + 1)
+  #expect(failure.line == before.split(separator: "\n", omittingEmptySubsequences: false).count)
   let words = text {
     Finding(`case`.reason, at: 0, found: `case`.found, limit: `case`.limit)
       .describe(in: &$0)
@@ -506,4 +504,58 @@ func `what is appended to a file with long bad text is delivered before the file
   #expect(world.failures.count == (bytes > 1 << 20 ? 2 : 1))
   #expect(file?.isOriginalKept == true)
   #expect(world.waiting == [])
+}
+
+@Test func `a file with long bad text that may still grow is moved when it was silent`() throws {
+  let world = World()
+  world.put(
+    "a", text: World.notification(1) + "\n{\"a\": [" + String(repeating: "x", count: 3000) + "\n",
+    numbers: [1])
+  let file = world.waitingFiles[0]
+  file.mayGrow = true
+  world.run(.seconds(60))
+  let name = try #require(world.disk.taken.keys.first)
+  #expect(TakenName(name.bytes.span)?.movesToFailed == true)
+  #expect(world.failures.count == 1)
+  // The next agent knows from the name that the file is kept.
+  world.restart(once: false)
+  world.run(.seconds(60))
+  world.append(to: file, World.notification(2), items: [Item(number: 2)], tells: true)
+  world.run(.seconds(60))
+  #expect(world.accepted == [1, 2])
+  world.run(.seconds(1300))
+  #expect(world.waiting == [])
+  #expect(file.isOriginalKept)
+  #expect(world.failures.count == 1)
+}
+
+@Test func `a file of tinypush send leaves at once, also after a restart`() {
+  let world = World()
+  let name = "1767225600.000000001.1.wait"
+  world.put(name, 1)
+  world.waitingFiles[0].mayGrow = true
+  world.canDial = { _ in false }
+  world.run(.seconds(60))
+  #expect(world.disk.taken.count == 1)
+  world.canDial = { _ in true }
+  world.restart(once: false)
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+  #expect(world.waiting == [])
+}
+
+@Test func `the trouble with records ends although nothing is left to be recorded`() {
+  let world = World()
+  world.canRecord = false
+  world.put("a", text: "{}")
+  world.run(.seconds(20))
+  #expect(world.counts(.notRecorded) == 1)
+  world.forbidsLoss = false
+  for name in world.taken.keys { _ = world.disk.remove(name, bytes: .max) }
+  world.canRecord = true
+  world.run(.seconds(60))
+  world.put("b", 1)
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+  #expect(world.counts(.recordable) == 1)
 }

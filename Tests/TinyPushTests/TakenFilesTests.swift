@@ -99,8 +99,6 @@ extension TakenFiles {
 @Test func `the weightiest decision is the fate of a file`() {
   var files = TakenFiles(capacity: 4)
   let number = files.append("a")
-  files.decide(number, .movesToFailed)
-  #expect(files[number].fate == .movesToFailed)
   files.couldNotRecord(number, at: 50)
   files.couldNotRecord(number, at: 20)
   files.couldNotRecord(number, at: 30)

@@ -124,7 +124,8 @@ extension Courier {
   public mutating func released(_ result: ReleaseResult) {
     later.removeDue()
     switch result {
-    case .released: waiting.offerTaken(target)
+    // A notification that is in later/ twice may come back twice in a moment, as one file.
+    case .released: if !files.contains(target.bytes()) { waiting.offerTaken(target) }
     case .isGone: break
     case .failed:
       // The file is tried again later, after all others.

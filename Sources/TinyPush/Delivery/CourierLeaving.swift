@@ -36,7 +36,7 @@ extension Courier {
         let first = min(state.unrecordedFrom, state.cursor.offset)
         if let step = rename(file, settledTo: first) { return step }
         troubles.putOff(state.arrivalNs, at: time.now)
-      } else if state.fate == .leaves, state.mayGrow {
+      } else if state.mayGrow {
         // What a program appends is delivered, until the program closes the file.
         if let step = rename(file, settledTo: state.cursor.offset) { return step }
         waiting.lingers(at: time.now)
@@ -57,7 +57,7 @@ extension Courier {
   public var settledBytes: Int64 { files[files.nextSettled!].cursor.offset }
 
   /// Whether the settled file is moved to `failed/` instead of removed.
-  public var isSettledSetAside: Bool { files[files.nextSettled!].fate == .movesToFailed }
+  public var isSettledSetAside: Bool { files[files.nextSettled!].movesToFailed }
 
   /// Whether the sender of the settled file waits for its end.
   public var isSettledAwaited: Bool { files[files.nextSettled!].isAwaited }
@@ -108,7 +108,8 @@ extension Courier {
 
   /// Returns the step that gives a file the name for an offset; nil: it has that name.
   private mutating func rename(_ file: FileNumber, settledTo offset: Int64) -> Step? {
-    guard files[file].settledTo != offset else { return nil }
+    let state = files[file]
+    guard state.settledTo != offset || state.isMarked != state.movesToFailed else { return nil }
     name.set { files.appendTakenName(file, to: &$0) }
     target.set { files.appendTakenName(file, offset: offset, to: &$0) }
     renaming.present = (file, offset)
@@ -121,6 +122,7 @@ extension Courier {
     renaming.present = nil
     if isRenamed {
       files[file].settledTo = offset
+      files[file].isMarked = files[file].movesToFailed
     } else if files.nextSettled == file {
       files.setSettledAside()
       troubles.couldNotRemove(at: time.now, &reports)

@@ -77,7 +77,8 @@ extension Courier {
       if isWaiting || files.unreadCount > 0 { isFull(link) }
       return false
     }
-    return waiting.taken.isEmpty ? beginNew() : beginTaken()
+    if waiting.taken.isEmpty { beginNew() } else { beginTaken() }
+    return true
   }
 
   private var isWaiting: Bool { !waiting.taken.isEmpty || !waiting.new.isEmpty }
@@ -168,32 +169,25 @@ extension Courier {
       && later.names.count < Self.laterFilesMax
   }
 
-  private mutating func beginNew() -> Bool {
+  private mutating func beginNew() {
     waiting.new.putInOrder()
     name.set { waiting.new.appendSmallest(to: &$0) }
     isNewWhole = waiting.new.smallestCameWhole || SpoolName.isFromSend(name.bytes())
     waiting.new.removeSmallest()
-    return true
   }
 
   /// Begins to read a file in `taken/`.
-  private mutating func beginTaken() -> Bool {
+  private mutating func beginTaken() {
     waiting.taken.putInOrder()
-    let known = TakenName(waiting.taken.smallest())
-    if let known, !files.contains(waiting.taken.smallest()) {
-      name.set { waiting.appendTakenSource(to: &$0) }
-      let number = files.append(
-        name, arrivalNs: known.arrivalNs, cameAt: cameAt(known.arrivalNs), offset: known.offset,
-        isReleased: known.isReleased, mayGrow: !known.isReleased)
-      reader.begin(number, files[number].cursor)
-    }
+    let known = TakenName(waiting.taken.smallest())!
+    name.set { waiting.appendTakenSource(to: &$0) }
     waiting.taken.removeSmallest()
-    return reader.file != nil || beginAnother()
-  }
-
-  private mutating func beginAnother() -> Bool {
-    guard !waiting.taken.isEmpty else { return !waiting.new.isEmpty && beginNew() }
-    return beginTaken()
+    let number = files.append(
+      name, arrivalNs: known.arrivalNs, cameAt: cameAt(known.arrivalNs), offset: known.offset,
+      isReleased: known.isReleased,
+      mayGrow: !known.isReleased && !SpoolName.isFromSend(name.bytes()),
+      movesToFailed: known.movesToFailed)
+    reader.begin(number, files[number].cursor)
   }
 
   /// The most messages that wait for the link while more files are taken.
@@ -201,6 +195,12 @@ extension Courier {
 
   private func cameAt(_ arrivalNs: Int64) -> Int64 {
     arrivals.arrival(changeTimeNs: arrivalNs, time) ?? Int64(time.now.milliseconds)
+  }
+
+  /// Whether a file was not changed for a time, as far as the clock tells.
+  public func isUnchanged(since changeTimeNs: Int64, for duration: Duration) -> Bool {
+    guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time) else { return false }
+    return Int64(time.now.milliseconds) - at >= Int64(duration.milliseconds)
   }
 
   /// Ends the turn of a file that was read in part.
@@ -290,6 +290,7 @@ extension Courier {
       guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time),
         now - at < Int64(Self.patience.milliseconds)
       else { return recordUnreadable(error) }
+      return waiting.retrySoon(at: time.now)
     case .busy: break
     case .notTaken(let error): troubles.couldNotTake(error, &reports)
     }
@@ -372,7 +373,7 @@ extension Courier {
     reader.countLines(upTo: object.lowerBound)
     let identity = identity(of: file, at: offset)
     let entry = Outbox.TextEntry(
-      file: file, offset: offset, lineNumber: reader.cursor.lines.lines + 1, identity: identity,
+      file: file, offset: offset, lineNumber: reader.cursor.lines.line, identity: identity,
       collapseKey: notification.collapseKey, tokens: notification.tokens)
     guard let text = outbox.add(object, of: reader.input, entry) else {
       // The memory is in pieces that other texts will free.

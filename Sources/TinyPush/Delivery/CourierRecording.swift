@@ -20,7 +20,7 @@ extension Courier {
   /// Returns the step for the pending record.
   mutating func recordStep() -> Step {
     switch recorder.pending!.task {
-    case .postponed, .summary: target.set { later.appendFileName(to: &$0) }
+    case .postponed, .summary: target.set { $0.append(later.fileName) }
     case .failureOfFile(.taken):
       name.set { files.appendTakenName(recorder.pending!.file!, to: &$0) }
     case .failure, .failureOfFile, .report, .probe: break
@@ -85,7 +85,7 @@ extension Courier {
     guard isShown(file, at: offset) else { return }
     recorder.begin(file, files)
     let isWhole = recorder.refuse(finding, object, in: &reader)
-    if !isWhole { files.moveToFailed(file, from: offset) }
+    if !isWhole { files.moveToFailed(file) }
   }
 
   /// Records a problem with a recipients file that keeps a notification from a recipient.
@@ -99,7 +99,7 @@ extension Courier {
     guard isShown(file, at: offset) else { return }
     recorder.begin(file, files)
     let isWhole = recorder.refuse(problem, in: reader.recipientsReader, notification, text, outbox)
-    if !isWhole { files.moveToFailed(file, from: offset) }
+    if !isWhole { files.moveToFailed(file) }
   }
 
   /// Records that a long part of a file holds no notification.
@@ -107,7 +107,7 @@ extension Courier {
   mutating func recordGarbage(_ file: FileNumber) {
     recorder.begin(file, files)
     recorder.refuseGarbage(from: reader.cursor.objectEnd)
-    files.moveToFailed(file, from: reader.cursor.objectEnd)
+    files.moveToFailed(file)
     finish(file)
     // The rest is not read.
     files[file].cursor.offset = files[file].size
@@ -117,8 +117,8 @@ extension Courier {
   @inline(never)
   mutating func recordUnreadable(_ file: FileNumber, _ error: Int32) {
     recorder.begin(file, files)
-    recorder.refuseUnreadable(error, in: .taken)
     finish(file)
+    recorder.refuseUnreadable(error, in: .taken, from: files[file].cursor.offset)
   }
 
   /// Records that a file in `new/` cannot be read.
@@ -136,8 +136,8 @@ extension Courier {
     if refusals <= Recorder.refusalsMax { return true }
     if refusals == Recorder.refusalsMax + 1 {
       recorder.begin(file, files)
-      recorder.refuseMore()
-      files.moveToFailed(file, from: offset)
+      recorder.refuseMore(from: offset)
+      files.moveToFailed(file)
     } else {
       counters.failedCheck += 1
     }
@@ -191,7 +191,12 @@ extension Courier {
     case .report: return
     case .summary: return summarized(isRecorded)
     case .probe:
-      waiting.isTakenWanted = isRecorded
+      if isRecorded {
+        waiting.isTakenWanted = true
+        // The trouble ends with the next sync, also if nothing of it is left to be recorded.
+        troubles.recorded()
+        recorder.isUnsynced = true
+      }
       return troubles.probed(isRecorded, at: time.now)
     default: break
     }

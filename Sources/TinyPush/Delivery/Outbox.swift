@@ -56,7 +56,7 @@ struct Outbox: ~Copyable {
     var file: FileNumber
     /// Where the notification begins in its file.
     var offset: Int64
-    /// The line of the file on which it begins, from 1 on.
+    /// The line of the file on which it begins, from 1 on; 0: unknown.
     var lineNumber: Int64
     /// The notification's identity, which is the same at each reading of the file.
     var identity: UInt64

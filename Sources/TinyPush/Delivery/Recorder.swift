@@ -111,6 +111,7 @@ struct Recorder: ~Copyable {
     let place = min(finding.offset, reader.count)
     reader.countLines(upTo: place)
     let input = reader.text()
+    let line = reader.cursor.lines.line
     var reason = Text(capacity: 512)
     finding.describe(in: &reason)
     var code = Text(capacity: 64)
@@ -118,8 +119,7 @@ struct Recorder: ~Copyable {
     Self.begin(reason, code, source, &text)
     let offset = reader.cursor.offset + Int64(finding.offset)
     FailedLine.append("offset", offset, to: &text)
-    FailedLine.append("line", reader.cursor.lines.lines + 1, to: &text)
-    FailedLine.append("column", reader.cursor.lines.characters(in: input) + 1, to: &text)
+    FailedLine.append("line", line, to: &text)
     var isWhole = true
     switch finding.reason {
     case .json, .notAnObject, .objectTooLarge:
@@ -132,13 +132,14 @@ struct Recorder: ~Copyable {
     let start = reader.cursor.offset + Int64(object.lowerBound)
     pending = Pending(
       task: .failure, file: file,
-      settlement: Settlement(
-        outcome: .refused, offset: start, line: reader.cursor.lines.lines + 1))
+      settlement: Settlement(outcome: .refused, offset: start, line: line))
     return isWhole
   }
 
   /// Prepares the record that replaces all further ones of a file.
-  mutating func refuseMore() {
+  ///
+  /// - Parameter offset: the place of the first notification that has no record.
+  mutating func refuseMore(from offset: Int64) {
     var reason = Text(capacity: 256)
     reason.append("more than ")
     reason.append(Self.refusalsMax)
@@ -147,7 +148,8 @@ struct Recorder: ~Copyable {
     )
     begin(reason, "too-many")
     FailedLine.end(&text)
-    pending = Pending(task: .failure, file: file, settlement: Settlement(outcome: .refused))
+    pending = Pending(
+      task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
   }
 
   /// Prepares the record of a long part of a file, from `offset` on, without a notification.
@@ -166,7 +168,11 @@ struct Recorder: ~Copyable {
   /// Prepares the record of a file that cannot be read.
   ///
   /// The agent moves the file to `failed/`, next to the record.
-  mutating func refuseUnreadable(_ error: Int32, in directory: Courier.Directory) {
+  ///
+  /// - Parameter offset: where the part begins that cannot be read.
+  mutating func refuseUnreadable(
+    _ error: Int32, in directory: Courier.Directory, from offset: Int64 = 0
+  ) {
     var reason = Text(capacity: 128)
     reason.append("the file cannot be read (errno ")
     reason.append(error)
@@ -174,7 +180,8 @@ struct Recorder: ~Copyable {
     begin(reason, "unreadable")
     FailedLine.end(&text)
     pending = Pending(
-      task: .failureOfFile(directory), file: file, settlement: Settlement(outcome: .refused))
+      task: .failureOfFile(directory), file: file,
+      settlement: Settlement(outcome: .refused, offset: offset))
   }
 
   /// Prepares the record of a notification that was sent and is not sent again.

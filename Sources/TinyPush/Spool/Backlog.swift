@@ -118,19 +118,6 @@ package struct Backlog: ~Copyable {
     return true
   }
 
-  /// Returns the smallest name after `name`; nil if absent.
-  ///
-  /// The names must be sorted.
-  @_lifetime(borrow self)
-  func next(after name: Span<UInt8>) -> Span<UInt8>? {
-    var (low, high) = (first, end)
-    while low < high {
-      let middle = low + (high - low) / 2
-      if name.sorts(before: self.name(at: middle)) { high = middle } else { low = middle + 1 }
-    }
-    return low < end ? self.name(at: low) : nil
-  }
-
   /// Returns whether a name satisfies the condition.
   func contains(where isOne: (Span<UInt8>) -> Bool) -> Bool {
     for index in first..<end where isOne(name(at: index)) { return true }

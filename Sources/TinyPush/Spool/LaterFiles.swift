@@ -25,8 +25,6 @@ struct LaterFiles: ~Copyable {
 
   init() {}
 
-  func appendFileName(to text: inout Text) { text.append(fileName) }
-
   /// Appends the name that the due file gets in `taken/`.
   func appendReleased(arrivalNs: Int64, to text: inout Text) {
     let name = names.smallest()

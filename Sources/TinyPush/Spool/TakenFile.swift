@@ -15,10 +15,8 @@ struct TakenFile: BitwiseCopyable {
   ///
   /// A later case overrides an earlier one.
   enum Fate: UInt8 {
-    /// The file is removed.
+    /// The file is removed, or moves to `failed/`.
     case leaves
-    /// The file moves to `failed/`, since the lines there do not show all its mistakes.
-    case movesToFailed
     /// A failure could not be recorded: the file stays, and is delivered again later.
     case unrecorded
     /// The file has left already: it is in `failed/`, or somebody has removed it.
@@ -46,6 +44,10 @@ struct TakenFile: BitwiseCopyable {
   /// Whether a program may still have the file open and append to it.
   var mayGrow: Bool
   var fate = Fate.leaves
+  /// Whether the file moves to `failed/`, since the lines there do not show all its mistakes, and
+  /// whether its name says so.
+  var movesToFailed: Bool
+  var isMarked: Bool
   /// Whether a line about this file in `failed/` is not synced, so that a power cut may lose it.
   var hasUnsyncedRecord = false
   /// Whether everything in the file was read.
@@ -56,7 +58,7 @@ struct TakenFile: BitwiseCopyable {
   var isStuck = false
   /// The notifications that failed the check.
   var refusals: UInt32 = 0
-  /// The place of the first notification that could not be recorded, or not as a whole.
+  /// The place of the first notification that could not be recorded.
   var unrecordedFrom = Int64.max
   /// The messages of the file that are not settled.
   var open: UInt32 = 0

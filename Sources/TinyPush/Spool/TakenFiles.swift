@@ -86,7 +86,7 @@ struct TakenFiles: ~Copyable {
   @inline(never)
   mutating func append(
     _ path: borrowing PathName, arrivalNs: Int64, cameAt: Int64, offset: Int64 = 0,
-    isReleased: Bool = false, mayGrow: Bool = false
+    isReleased: Bool = false, mayGrow: Bool = false, movesToFailed: Bool = false
   ) -> FileNumber {
     // A longer name has no room in `taken/`.
     let name = TakenName.cut(path.bytes())
@@ -105,7 +105,8 @@ struct TakenFiles: ~Copyable {
       arrivalNs: arrivalNs, originNs: isReleased ? LaterName.arrivalNs(in: name) : arrivalNs,
       cameAt: cameAt, settledTo: offset, age: nextAge,
       isReleased: isReleased, isAwaited: SpoolName.isAwaited(name), mayGrow: mayGrow,
-      cursor: Cursor(at: offset), nameAt: UInt32(at), nameBytes: UInt8(name.count))
+      movesToFailed: movesToFailed, isMarked: movesToFailed, cursor: Cursor(at: offset),
+      nameAt: UInt32(at), nameBytes: UInt8(name.count))
     nextAge &+= 1
     file.older = newest
     slots[Int(slot)] = file
@@ -171,13 +172,8 @@ struct TakenFiles: ~Copyable {
     slots[index(number)].unrecordedFrom = min(self[number].unrecordedFrom, offset)
   }
 
-  /// Notes that a record does not show all of a notification at `offset`: the file must be kept.
-  ///
-  /// The name does not tell that, so an agent that begins anew must read the notification again.
-  func moveToFailed(_ number: FileNumber, from offset: Int64) {
-    decide(number, .movesToFailed)
-    slots[index(number)].unrecordedFrom = min(self[number].unrecordedFrom, offset)
-  }
+  /// Notes that a record does not show all of a notification: the file must be kept.
+  func moveToFailed(_ number: FileNumber) { slots[index(number)].movesToFailed = true }
 
   /// Notes whether the lines in `failed/` are synced; if they may be lost, their files stay.
   @inline(never)
@@ -247,7 +243,9 @@ struct TakenFiles: ~Copyable {
     let slot = settled.removeFirst(slots)
     slots[Int(slot)].isRead = false
     slots[Int(slot)].mayGrow = true
+    let lines = slots[Int(slot)].cursor.lines
     slots[Int(slot)].cursor = Cursor(at: slots[Int(slot)].cursor.offset)
+    slots[Int(slot)].cursor.lines = lines
     unread.append(slot, slots)
   }
 
@@ -305,13 +303,14 @@ struct TakenFiles: ~Copyable {
   /// Appends the name that the file had in `new/`.
   func appendName(_ number: FileNumber, to text: inout Text) { text.append(bytes: name(number)) }
 
-  /// Appends the name that the file has in `taken/`.
+  /// Appends the name that the file has in `taken/`, or gets there if an offset is given.
   @inline(never)
   func appendTakenName(_ number: FileNumber, offset: Int64? = nil, to text: inout Text) {
     let file = self[number]
     TakenName.append(
       name(number), arrivalNs: file.arrivalNs, offset: offset ?? file.settledTo,
-      isReleased: file.isReleased, to: &text)
+      isReleased: file.isReleased,
+      movesToFailed: offset == nil ? file.isMarked : file.movesToFailed, to: &text)
   }
 
   /// Returns whether the file with this name in `taken/` is worked on.

@@ -3,10 +3,11 @@
 /// `NAME@ARRIVAL.OFFSET`: the name that the file had in `new/`; when the file came there, in UNIX
 /// nanoseconds; and how far everything in it is settled, in bytes. A file that came from `later/`
 /// has a plus sign instead of the `@`, and NAME ends with when its notification came into `new/`,
-/// and with the identity of the notification.
+/// and with the identity of the notification. A file that moves to `failed/` in the end has an
+/// exclamation mark behind.
 public struct TakenName {
   /// The longest NAME: a longer one is cut.
-  static let nameBytesMax = 255 - 41
+  static let nameBytesMax = 255 - 42
 
   /// The NAME's length in bytes.
   public let nameBytes: Int
@@ -16,10 +17,13 @@ public struct TakenName {
   public let offset: Int64
   /// Whether the file came from `later/`.
   public let isReleased: Bool
+  /// Whether the file moves to `failed/` when everything in it is settled.
+  public let movesToFailed: Bool
 
   /// Reads a name; nil if the agent did not give it.
   public init?(_ name: Span<UInt8>) {
-    var place = name.count
+    movesToFailed = name.count > 0 && name[name.count - 1] == UInt8(ascii: "!")
+    var place = name.count - (movesToFailed ? 1 : 0)
     guard let offset = Self.number(name, before: &place), place > 0, name[place - 1] == .dot
     else { return nil }
     place -= 1
@@ -53,13 +57,14 @@ public struct TakenName {
   /// Appends a name.
   public static func append(
     _ name: Span<UInt8>, arrivalNs: Int64, offset: Int64 = 0, isReleased: Bool = false,
-    to text: inout Text
+    movesToFailed: Bool = false, to text: inout Text
   ) {
     text.append(bytes: cut(name))
     text.append(byte: isReleased ? .plus : .at)
     text.append(max(arrivalNs, 0))
     text.append(".")
     text.append(offset)
+    if movesToFailed { text.append("!") }
   }
 
   /// Returns the part of a name that has room in a name of this form.

@@ -55,6 +55,9 @@ struct WaitingFiles: ~Copyable {
     fruitless += 1
   }
 
+  /// Notes that a file is to be tried again in a moment.
+  mutating func retrySoon(at now: Instant) { retryAt.include(now + Self.pauseMin) }
+
   /// Notes that a file was taken.
   mutating func succeeded() {
     pause = Self.pauseMin

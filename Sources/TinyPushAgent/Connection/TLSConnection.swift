@@ -157,8 +157,9 @@ public struct TLSConnection: ~Copyable {
     return connectNext(epoll: epoll, at: now)
   }
 
-  /// Whether an address of the server is public. A proxy looks up names: then only the host of a
-  /// server that is itself an address can tell.
+  /// Whether an address of the server is public.
+  ///
+  /// A proxy looks up names, so behind it only a host that is given as an address is known.
   private func isPublic(_ address: UnsafeMutablePointer<addrinfo>) -> Bool {
     guard isProxied else { return clinux_is_public(address.pointee.ai_addr) != 0 }
     var hints = addrinfo()

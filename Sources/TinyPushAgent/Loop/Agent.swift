@@ -147,7 +147,7 @@ public struct Agent: ~Copyable {
       noticeSuppression()
       output.keepPage(at: config.status)
     }
-    guard let found = spool.scan(directory, &courier) else { return }
+    guard let found = spool.scan(directory, &courier, config.failedLimits) else { return }
     filesFound = found
     output.progress.found(found)
   }

@@ -19,11 +19,6 @@ struct LaterDirectory: ~Copyable {
     self.root = root
   }
 
-  private func open(isMade: Bool) -> Descriptor? {
-    var error: Int32 = 0
-    return open(isMade: isMade, error: &error)
-  }
-
   private func open(isMade: Bool, error: inout Int32) -> Descriptor? {
     if let directory = Descriptor(root, part: Self.name, error: &error) { return directory }
     guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o750) == 0 else { return nil }
@@ -36,8 +31,8 @@ struct LaterDirectory: ~Copyable {
   ///
   /// It survives a power cut once the file system is synced.
   func write(_ bytes: Span<UInt8>, as name: borrowing CString) -> Bool {
-    guard let directory = open(isMade: true) else { return false }
     var error: Int32 = 0
+    guard let directory = open(isMade: true, error: &error) else { return false }
     unlinkat(directory.number, Self.partName.cString, 0)
     let flags = O_WRONLY | O_CREAT | O_EXCL
     do {
@@ -76,7 +71,10 @@ struct LaterDirectory: ~Copyable {
   func release(
     _ courier: borrowing Courier, to taken: borrowing TakenDirectory, _ new: Int32
   ) -> Courier.ReleaseResult {
-    guard let directory = open(isMade: false) else { return .isGone }
+    var error: Int32 = 0
+    guard let directory = open(isMade: false, error: &error) else {
+      return error == ENOENT ? .isGone : .failed
+    }
     let name = CString(courier.stepName())
     if Self.isTorn(name, in: directory.number),
       LaterName.isOfSummary(name.span) || isSource(of: name, in: taken, new)

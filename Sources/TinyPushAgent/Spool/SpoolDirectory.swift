@@ -95,11 +95,20 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Does a scan of the courier, and returns the number of files in `new/` and `taken/`, if the scan
   /// is of `new/`.
-  mutating func scan(_ directory: Courier.Directory, _ courier: inout Courier) -> Int? {
+  mutating func scan(
+    _ directory: Courier.Directory, _ courier: inout Courier, _ limits: FailedLimits
+  ) -> Int? {
     let room = FixedBuffer<UInt8>(capacity: 32_768)
     switch directory {
     case .later: later.scan(&courier)
-    case .taken: taken.scan(&courier, room.room())
+    case .taken:
+      reopenTaken()
+      let directory = taken.number
+      taken.scan(&courier, room.room()) { name, known in
+        guard known.movesToFailed else { return unlinkat(directory, name, 0) == 0 }
+        let source = CString(CString.span(name).extracting(0..<known.nameBytes))
+        return failed.moveOriginal(name, from: directory, as: source.pointer, limits)
+      }
     case .new:
       reopenNew()
       var names = 0
@@ -126,15 +135,29 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Opens `new/` again if another directory has taken its name.
   private mutating func reopenNew() {
-    var known = stat()
-    var present = stat()
     var error: Int32 = 0
-    guard fstat(new.number, &known) == 0,
-      fstatat(root.number, Self.newName.cString, &present, AT_SYMLINK_NOFOLLOW) == 0,
-      known.st_ino != present.st_ino || known.st_dev != present.st_dev,
+    guard !isAt(Self.newName, new.number),
       let other = Descriptor(root.number, part: Self.newName, error: &error)
     else { return }
     new = other
+  }
+
+  /// Opens `taken/` again if another directory has taken its name, and makes it if it is missing.
+  mutating func reopenTaken() {
+    var error: Int32 = 0
+    guard !isAt(TakenDirectory.name, taken.number),
+      let other = TakenDirectory(in: root.number, error: &error)
+    else { return }
+    taken = other
+  }
+
+  /// Whether a directory still has its name.
+  private func isAt(_ name: StaticString, _ directory: Int32) -> Bool {
+    var known = stat()
+    var present = stat()
+    return fstat(directory, &known) == 0
+      && fstatat(root.number, name.cString, &present, AT_SYMLINK_NOFOLLOW) == 0
+      && known.st_ino == present.st_ino && known.st_dev == present.st_dev
   }
 
   /// Returns whether a program writes to a file that has just appeared in `new/`.

@@ -48,7 +48,12 @@ extension SpoolDirectory {
     let arrival = courier.stepName().withCPath { taken.take($0, from: new.number, changeTimeNs) }
     guard arrival >= 0 else {
       CLinux.close(descriptor)
-      return .failed(arrival == -Int64(ENOENT) ? .vanished : .notTaken(Int32(-arrival)))
+      // The file or `taken/` may be gone.
+      reopenTaken()
+      let isThere = courier.stepName().withCPath {
+        faccessat(new.number, $0, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+      }
+      return .failed(isThere ? .notTaken(Int32(-arrival)) : .vanished)
     }
     return keep(descriptor, &information, count, at: 0, arrival, mayGrow: mayGrow)
   }

@@ -114,7 +114,7 @@ struct SpoolWatch: ~Copyable {
     }
     if watch == taken { return .takenChanged(name) }
     if watch == root, mask & IN_DELETE == 0 {
-      if CString.span(name).equals("new") { return .replaced }
+      if CString.span(name).equals("new") || CString.span(name).equals("taken") { return .replaced }
       if CString.span(name).equals("later") { return .laterMade }
     }
     if watch == later { return CString.span(name)[0] == .dot ? .other : .laterRemoved }

@@ -7,9 +7,9 @@ import TinyPush
 /// that has opened a file before can still write to it.
 struct TakenDirectory: ~Copyable {
   static let name: StaticString = "taken"
-  /// A settled file stays until it was unchanged for this number of seconds; the shorter time
-  /// applies if there are more than ``filesMax`` such files.
-  private static let keptSeconds: InlineArray<2, Int64> = [600, 60]
+  /// How long a settled file stays without a change; the shorter time applies if there are more than
+  /// ``filesMax`` such files.
+  private static let kept: InlineArray<2, Duration> = [.seconds(600), .seconds(60)]
   private static let filesMax = 1000
   /// The files that were taken last, by a hash of name and arrival.
   private static let recentMax = 16
@@ -84,21 +84,29 @@ struct TakenDirectory: ~Copyable {
 
   // MARK: - Scanning
 
-  /// Offers the files that hold something to deliver, and removes those that are settled and that
-  /// nobody writes to.
-  func scan(_ courier: inout Courier, _ room: UnsafeMutableBufferPointer<UInt8>) {
+  /// What is to be done with a file that the courier does not work on.
+  private enum Fate {
+    case isDelivered, stays, leaves
+  }
+
+  /// Offers the files that hold something to deliver to the courier, and lets those leave that are
+  /// settled and that nobody writes to.
+  func scan(
+    _ courier: inout Courier, _ room: UnsafeMutableBufferPointer<UInt8>,
+    leave: (UnsafePointer<CChar>, TakenName) -> Bool
+  ) {
     var isComplete = true
     var lingering = 0
-    for round in Self.keptSeconds.indices {
+    for round in Self.kept.indices {
       lingering = 0
       isComplete = DirectoryEntry.forEach(in: number, room) { entry in
         guard entry.mayBeFile, let known = TakenName(CString.span(entry.name)),
           !courier.isUnderWay(CString.span(entry.name))
         else { return }
-        if mustDeliver(entry.name, known) {
-          courier.offer(CString.span(entry.name), in: .taken)
-        } else if !removeIfSettled(entry.name, Self.keptSeconds[round]) {
-          lingering += 1
+        switch fate(of: entry.name, known, Self.kept[round], courier) {
+        case .isDelivered: courier.offer(CString.span(entry.name), in: .taken)
+        case .stays: lingering += 1
+        case .leaves: if !leave(entry.name, known) { lingering += 1 }
         }
       }
       if lingering <= Self.filesMax { break }
@@ -106,32 +114,27 @@ struct TakenDirectory: ~Copyable {
     courier.scanned(.taken, isComplete: isComplete, lingering: lingering > 0)
   }
 
-  /// Whether a file is not settled.
-  ///
-  /// An empty file from `later/` was torn by a power cut.
-  private func mustDeliver(_ name: UnsafePointer<CChar>, _ known: TakenName) -> Bool {
-    var information = stat()
-    guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
-    return Int64(information.st_size) > known.offset || known.isReleased && known.offset == 0
-  }
-
-  private func removeIfSettled(_ name: UnsafePointer<CChar>, _ seconds: Int64) -> Bool {
-    var information = stat()
+  private func fate(
+    of name: UnsafePointer<CChar>, _ known: TakenName, _ kept: Duration,
+    _ courier: borrowing Courier
+  ) -> Fate {
     let file = clinux_open(number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     defer { if file >= 0 { close(file) } }
-    let isKnown =
-      file >= 0
-      ? fstat(file, &information) : fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW)
-    guard isKnown == 0 else { return true }
-    switch file >= 0 ? Writer(of: file) : .unknown {
-    case .somebody: return false
-    case .unknown:
-      guard Clock.wallSeconds() - clinux_change_time_s(&information) >= seconds else {
-        return false
-      }
-    case .nobody: break
+    // Nobody can open the file here. So if nobody has it open for writing, its size stays.
+    let writer = file >= 0 ? Writer(of: file) : .unknown
+    var information = stat()
+    guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return .leaves }
+    // An empty file from `later/` was torn by a power cut.
+    if Int64(information.st_size) > known.offset || known.isReleased && known.offset == 0 {
+      return .isDelivered
     }
-    return unlinkat(number, name, 0) == 0
+    switch writer {
+    case .somebody: return .stays
+    case .unknown:
+      let changeTimeNs = clinux_change_time_ns(&information)
+      return courier.isUnchanged(since: changeTimeNs, for: kept) ? .leaves : .stays
+    case .nobody: return .leaves
+    }
   }
 
   /// Whether the directory has a file that had this name in `new/`.

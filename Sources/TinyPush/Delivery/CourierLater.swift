@@ -19,7 +19,7 @@ extension Courier {
     later.setFileName(
       due: notification.notBefore, key: notification.collapseKey, of: entry.file, files,
       identity: entry.identity)
-    recorder.postpone(text, in: outbox, files)
+    recorder.postpone(text, in: outbox)
     endRecipients()
   }
 
@@ -31,14 +31,14 @@ extension Courier {
     let entry = outbox[message]
     let file = outbox[text: entry.text].file
     guard let notification = notification(entry.text) else {
-      return recorder.settle(.dropped, message, in: outbox, files)
+      return recorder.settle(.dropped, entry.text, message, in: outbox)
     }
     // It comes back as another file, and is no duplicate of itself then.
     forgetSending(notification, entry)
     if notification.collapseKey != 0 {
       if isReplaced(entry.text) {
         supersede(file, 1)
-        return recorder.settle(.superseded, message, in: outbox, files)
+        return recorder.settle(.superseded, entry.text, message, in: outbox)
       }
       replaceRest(of: entry.text)
     }
@@ -48,7 +48,6 @@ extension Courier {
     let lacksLane = entry.lane == .devices && entry.subscription != Outbox.none
     let longest = lacksLane ? Self.postponedMin : Self.postponedMax
     let wait = max(min(max(age / 2, Self.postponedMin), longest), untilDue)
-    recorder.begin(file, files)
     // While the clock is not set, nothing is due.
     postpone(
       message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait),

@@ -24,7 +24,6 @@ extension Courier {
       let refusal = limits.take(entry.token.identity, at: time.now)
     {
       outbox.touch(entry.text)
-      recorder.begin(text.file, files)
       limit(refusal, notification, message, born)
       return false
     }
@@ -45,7 +44,7 @@ extension Courier {
     }
     if notification.collapseKey != 0, isReplaced(entry.text) {
       supersede(outbox[text: entry.text].file, 1)
-      return recorder.settle(.superseded, message, in: outbox, files)
+      return recorder.settle(.superseded, entry.text, message, in: outbox)
     }
     // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
@@ -58,7 +57,7 @@ extension Courier {
     let topic =
       entry.subscription == Outbox.none
       ? limits.storms.topicNumber(of: notification, in: outbox.text(entry.text)) : nil
-    recorder.limit(refusal, notification, message, topic: topic, in: outbox)
+    recorder.limit(refusal, notification, message, topic: topic, in: outbox, files)
   }
 
   /// Returns the expiration to write into `later/`, instead of a `ttl`; nil: none is needed.

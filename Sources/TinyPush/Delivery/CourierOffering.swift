@@ -1,30 +1,26 @@
 /// Offering messages to the link, and what is decided just before.
 extension Courier {
-  /// Offers the messages that wait, until the link takes no more.
+  /// Offers the messages that wait, until the link takes no more or something must be recorded.
   @_optimize(speed)
-  mutating func offerWaiting<L: Link & ~Copyable>(_ link: inout L) -> Progression {
-    for number in 0..<link.lanes {
-      let progression = offerWaiting(in: Lane(number), &link)
-      if case .wants = progression { return progression }
+  mutating func offerWaiting<L: Link & ~Copyable>(_ link: inout L) {
+    for number in 0..<link.lanes where recorder.pending == nil {
+      offerWaiting(in: Lane(number), &link)
     }
-    return .goOn
   }
 
   @_optimize(speed)
-  private mutating func offerWaiting<L: Link & ~Copyable>(
-    in lane: Lane, _ link: inout L
-  ) -> Progression {
+  private mutating func offerWaiting<L: Link & ~Copyable>(in lane: Lane, _ link: inout L) {
     link.select(lane)
-    while let message = outbox.nextToSend(in: lane) {
+    while recorder.pending == nil, let message = outbox.nextToSend(in: lane) {
       guard link.isOpen else {
         obstacles[lane.index] = .closed
-        return .stop
+        return
       }
-      if isStopping { return .stop }
+      if isStopping { return }
       let entry = outbox[message]
       if let why = link.obstacle(payloadBytes: Int(entry.payloadBytes)) {
         obstacles[lane.index] = why
-        return .stop
+        return
       }
       guard let notification = notification(entry.text) else {
         // The text was checked when it was read, so the rules would have had to change.
@@ -33,10 +29,8 @@ extension Courier {
       }
       let rendition = Rendition(
         notification, for: entry.language, in: outbox.text(entry.text), settings.rules)
-      guard offer(message, notification, rendition, &link) else { return .stop }
-      if recorder.pending != nil { return .wants(recordStep()) }
+      guard offer(message, notification, rendition, &link) else { return }
     }
-    return .goOn
   }
 
   /// Offers a message to the selected link; returns false if the link does not take it now.
@@ -87,7 +81,7 @@ extension Courier {
   /// Settles and reports a message that is not delivered and needs no record.
   mutating func settle(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
     outbox.touch(outbox[message].text)
-    recorder.settle(outcome, message, in: outbox, files)
+    recorder.settle(outcome, outbox[message].text, message, in: outbox)
   }
 
   /// Returns why a notification is not sent to a token; nil: it is sent.
@@ -144,7 +138,7 @@ extension Courier {
     } while older != Outbox.none
     if isReplaced {
       supersede(file, notification.tokens)
-      if reportsSettlements(of: file) { recorder.settle(.superseded, text, in: outbox, files) }
+      if reportsSettlements(of: file) { recorder.settle(.superseded, text, in: outbox) }
       return true
     }
     if later.mayContain(key) {

@@ -18,11 +18,8 @@ extension Courier {
     roomAt = nil
     outbox.releaseDelayed(at: time.now)
     while true {
-      switch offerWaiting(&link) {
-      case .goOn: break
-      case .wants(let step): return step
-      case .stop: break
-      }
+      offerWaiting(&link)
+      if recorder.pending != nil { return recordStep() }
       if isStopping { return nil }
       if reader.file == nil {
         if let step = scanStep() { return step }
@@ -383,11 +380,11 @@ extension Courier {
     pass(object)
     reader.cursor.text = text
     reader.cursor.recipient = 0
+    reader.cursor.recipientEnd = 0
     reader.cursor.list = 0
     reader.cursor.listPlace = RecipientsReader.Place()
     let notification = notification.moved(by: -object.lowerBound)
     reader.notification = notification
-    reader.notificationEnd = 0
     if notification.collapseKey != 0, replace(notification, text, of: file) { endRecipients() }
     return .goOn
   }
@@ -459,7 +456,7 @@ extension Courier {
       return .goOn
     }
     while reader.cursor.recipient < UInt32(notification.tokens) {
-      let start = reader.notificationEnd
+      let start = reader.cursor.recipientEnd
       let digits =
         start == 0
         ? notification.firstToken
@@ -469,7 +466,7 @@ extension Courier {
       {
         if let progression = add(notification, text, recipient, &link) { return progression }
       }
-      reader.notificationEnd = digits.upperBound
+      reader.cursor.recipientEnd = digits.upperBound
       reader.cursor.recipient += 1
       if recorder.pending != nil { return .goOn }
     }
@@ -481,16 +478,6 @@ extension Courier {
     let text = reader.cursor.text
     guard reader.notification == nil, let notification = notification(text) else { return }
     reader.notification = notification
-    reader.notificationEnd = 0
-    var passed: UInt32 = 0
-    while passed < min(reader.cursor.recipient, UInt32(notification.tokens)) {
-      let start = reader.notificationEnd
-      reader.notificationEnd =
-        start == 0
-        ? notification.firstToken.upperBound
-        : notification.nextString(after: start, in: outbox.text(text)).upperBound
-      passed += 1
-    }
     if notification.lists > reader.cursor.list { beginList(notification, text) }
   }
 

@@ -45,7 +45,10 @@ extension Courier {
 
   /// The name in `new/` of the file to which the record belongs, followed by a NUL.
   @_lifetime(borrow self)
-  public func recordedName() -> Span<UInt8> { recorder.source.bytes() }
+  public func recordedName() -> Span<UInt8> {
+    if let file = recorder.pending?.file { return files.name(file) }
+    return name.bytes()
+  }
 
   /// Appends the name in `taken/` of the file to which the record belongs, if the file was taken.
   package func appendRecordedTakenName(to text: inout Text) {
@@ -83,8 +86,7 @@ extension Courier {
   mutating func record(_ finding: Finding, object: Range<Int>, of file: FileNumber) {
     let offset = reader.cursor.offset + Int64(object.lowerBound)
     guard isShown(file, at: offset) else { return }
-    recorder.begin(file, files)
-    let isWhole = recorder.refuse(finding, object, in: &reader)
+    let isWhole = recorder.refuse(finding, object, in: &reader, of: file, files)
     if !isWhole { files.moveToFailed(file) }
   }
 
@@ -97,16 +99,15 @@ extension Courier {
     outbox.touch(text)
     let offset = outbox[text: text].offset
     guard isShown(file, at: offset) else { return }
-    recorder.begin(file, files)
-    let isWhole = recorder.refuse(problem, in: reader.recipientsReader, notification, text, outbox)
+    let isWhole = recorder.refuse(
+      problem, in: reader.recipientsReader, notification, text, outbox, files)
     if !isWhole { files.moveToFailed(file) }
   }
 
   /// Records that a long part of a file holds no notification.
   @inline(never)
   mutating func recordGarbage(_ file: FileNumber) {
-    recorder.begin(file, files)
-    recorder.refuseGarbage(from: reader.cursor.objectEnd)
+    recorder.refuseGarbage(of: file, files, from: reader.cursor.objectEnd)
     files.moveToFailed(file)
     finish(file)
     // The rest is not read.
@@ -116,15 +117,13 @@ extension Courier {
   /// Records that a file in `taken/` cannot be read.
   @inline(never)
   mutating func recordUnreadable(_ file: FileNumber, _ error: Int32) {
-    recorder.begin(file, files)
     finish(file)
-    recorder.refuseUnreadable(error, in: .taken, from: files[file].cursor.offset)
+    recorder.refuseUnreadable(error, of: file, files, from: files[file].cursor.offset)
   }
 
   /// Records that a file in `new/` cannot be read.
   mutating func recordUnreadable(_ error: Int32) {
-    recorder.begin { name.append(to: &$0) }
-    recorder.refuseUnreadable(error, in: .new)
+    recorder.refuseUnreadable(error, named: name)
   }
 
   /// Whether to record one more refused notification of a file.
@@ -135,8 +134,7 @@ extension Courier {
     let refusals = files.recordRefusal(file)
     if refusals <= Recorder.refusalsMax { return true }
     if refusals == Recorder.refusalsMax + 1 {
-      recorder.begin(file, files)
-      recorder.refuseMore(from: offset)
+      recorder.refuseMore(of: file, files, from: offset)
       files.moveToFailed(file)
     } else {
       counters.failedCheck += 1
@@ -159,7 +157,7 @@ extension Courier {
     outbox.move(message, to: .link)
     if case .postponed = entry.outcome { return postpone(message) }
     guard case .rejected(let rejection) = entry.outcome, let notification = notification(entry.text)
-    else { return recorder.settle(entry.outcome, message, in: outbox, files) }
+    else { return recorder.settle(entry.outcome, entry.text, message, in: outbox) }
     forgetSending(notification, entry)
     guard !rejection.isGone else {
       let wasKnown = suppression.isForbidden(entry.token.identity)
@@ -171,9 +169,8 @@ extension Courier {
       }
       return settle(message, entry.outcome)
     }
-    recorder.begin(file, files)
     recorder.reject(
-      rejection, notification, message, in: outbox,
+      rejection, notification, message, in: outbox, files,
       isSpared: rejection.suppressesToken
         && accepted.spares(entry.token.identity.hash, at: time.now))
   }

@@ -71,8 +71,8 @@ extension Courier {
   ///
   /// A file may come several times; the first call counts.
   public func forEachFileUnderWay(_ body: (Int64, FileProgress) -> Void) {
-    outbox.forEachFileToSendAgain { body(files[$0].arrivalNs, .goesAgain) }
-    outbox.forEachFileToSend { body(files[$0].arrivalNs, .waits) }
+    outbox.forEachFile(isAgain: true) { body(files[$0].arrivalNs, .goesAgain) }
+    outbox.forEachFile(isAgain: false) { body(files[$0].arrivalNs, .waits) }
     files.forEach { body(files[$0].arrivalNs, files[$0].isRead ? .sent : .beingSent) }
   }
 

@@ -13,8 +13,9 @@ struct Cursor: BitwiseCopyable {
 
   // The notification whose recipients are being read; `Outbox.none`: none.
   var text = Outbox.none
-  /// How many of its recipients were read.
+  /// How many of its recipients were read, and where in the text the last one ends; 0: none.
   var recipient: UInt32 = 0
+  var recipientEnd = 0
   /// Since when a program holds a lease on the recipients files, one after the other.
   var leasedSince: Instant?
   /// Its recipients file, by number, and where reading goes on there.

@@ -12,8 +12,6 @@ struct FileReader: ~Copyable {
   var cursor = Cursor(at: 0)
   /// The notification whose recipients are being read, in its text in the outbox.
   var notification: Notification?
-  /// Where its last device token that was read ends; 0: none was read.
-  var notificationEnd = 0
   /// Whether more of the file is needed.
   var needsInput = false
   /// The messages that were read in this turn.

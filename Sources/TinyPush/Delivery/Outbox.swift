@@ -513,32 +513,14 @@ struct Outbox: ~Copyable {
     return nil
   }
 
-  /// Calls `body` with the file of each message that is to be sent again.
-  func forEachFileToSendAgain(_ body: (FileNumber) -> Void) {
-    forEachFile(in: .again, body)
-    forEachFile(from: lines[index(.delayed, .devices)].first, body)
-  }
-
-  /// Calls `body` with the file of each message that was not sent.
-  func forEachFileToSend(_ body: (FileNumber) -> Void) {
-    forEachFile(in: .high, body)
-    forEachFile(in: .low, body)
-  }
-
-  /// - Parameter line: a line that each lane has.
+  /// Calls `body` with the file of each message that waits, to be sent again or for the first time.
   @inline(never)
-  private func forEachFile(in line: Line, _ body: (FileNumber) -> Void) {
-    for number in 0..<Lane.count {
-      forEachFile(from: lines[index(line, Lane(number))].first, body)
-    }
-  }
-
-  @inline(never)
-  private func forEachFile(from first: UInt16, _ body: (FileNumber) -> Void) {
-    var place = first
-    while place != Self.none {
-      body(texts[Int(entries[Int(place)].text)].file)
-      place = entries[Int(place)].newer
+  func forEachFile(isAgain: Bool, _ body: (FileNumber) -> Void) {
+    for place in 0..<usedEntries where entries[place].text != Self.none {
+      let line = entries[place].line
+      if isAgain ? line == .again || line == .delayed : line == .high || line == .low {
+        body(texts[Int(entries[place].text)].file)
+      }
     }
   }
 

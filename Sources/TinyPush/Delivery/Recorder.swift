@@ -21,9 +21,6 @@ struct Recorder: ~Copyable {
 
   var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var pending: Pending?
-  /// The name in `new/` of the file that the record belongs to.
-  var source = PathName()
-  private(set) var file: FileNumber?
   /// Whether a power cut might lose records.
   var isUnsynced = false
 
@@ -36,18 +33,6 @@ struct Recorder: ~Copyable {
   static let refusalsMax: UInt32 = 1000
 
   init() {}
-
-  /// Begins a record about a file.
-  mutating func begin(_ file: FileNumber, _ files: borrowing TakenFiles) {
-    self.file = file
-    source.set { files.appendName(file, to: &$0) }
-  }
-
-  /// Begins a record about a file in `new/`.
-  mutating func begin(_ write: (inout Text) -> Void) {
-    file = nil
-    source.set(write)
-  }
 
   /// Returns the pending record, which was written or could not be.
   mutating func takePending() -> Pending? {
@@ -63,50 +48,35 @@ struct Recorder: ~Copyable {
   // MARK: - Records
 
   /// Prepares the record of a notification that waits for its time.
-  mutating func postpone(
-    _ number: UInt16, in outbox: borrowing Outbox, _ files: borrowing TakenFiles
-  ) {
-    begin(outbox[text: number].file, files)
+  mutating func postpone(_ number: UInt16, in outbox: borrowing Outbox) {
     text.clear()
     text.append(bytes: outbox.text(number))
     text.putInOneLine(from: 0)
     text.append("\n")
     pending = Pending(
-      task: .postponed, file: file,
+      task: .postponed, file: outbox[text: number].file,
       settlement: Settlement(.postponed, of: outbox[text: number]))
   }
 
-  /// Prepares the report of a settled message that needs no record.
+  /// Prepares the report of a settled notification, or message of it, that needs no record.
   @inline(never)
   mutating func settle(
-    _ outcome: Settlement.Outcome, _ message: MessageNumber, in outbox: borrowing Outbox,
-    _ files: borrowing TakenFiles
+    _ outcome: Settlement.Outcome, _ number: UInt16, _ message: MessageNumber? = nil,
+    in outbox: borrowing Outbox
   ) {
-    let entry = outbox[message]
-    begin(outbox[text: entry.text].file, files)
     text.clear()
+    let entry = message.map { outbox[$0] }
     pending = Pending(
-      task: .report, file: file, message: message,
-      settlement: Settlement(outcome, of: outbox[text: entry.text], to: entry))
-  }
-
-  /// Prepares the report of a settled notification.
-  @inline(never)
-  mutating func settle(
-    _ outcome: Settlement.Outcome, _ number: UInt16, in outbox: borrowing Outbox,
-    _ files: borrowing TakenFiles
-  ) {
-    begin(outbox[text: number].file, files)
-    text.clear()
-    pending = Pending(
-      task: .report, file: file, settlement: Settlement(outcome, of: outbox[text: number]))
+      task: .report, file: outbox[text: number].file, message: message,
+      settlement: Settlement(outcome, of: outbox[text: number], to: entry))
   }
 
   /// Prepares the record of a notification that was refused before it was sent.
   ///
   /// Returns whether the record shows all of it.
   mutating func refuse(
-    _ finding: Finding, _ object: Range<Int>, in reader: inout FileReader
+    _ finding: Finding, _ object: Range<Int>, in reader: inout FileReader, of file: FileNumber,
+    _ files: borrowing TakenFiles
   ) -> Bool {
     let place = min(finding.offset, reader.count)
     reader.countLines(upTo: place)
@@ -116,7 +86,7 @@ struct Recorder: ~Copyable {
     finding.describe(in: &reason)
     var code = Text(capacity: 64)
     finding.appendCode(to: &code)
-    Self.begin(reason, code, source, &text)
+    FailedLine.begin(reason, code, file: files.name(file), to: &text)
     let offset = reader.cursor.offset + Int64(finding.offset)
     FailedLine.append("offset", offset, to: &text)
     FailedLine.append("line", line, to: &text)
@@ -139,49 +109,63 @@ struct Recorder: ~Copyable {
   /// Prepares the record that replaces all further ones of a file.
   ///
   /// - Parameter offset: the place of the first notification that has no record.
-  mutating func refuseMore(from offset: Int64) {
+  mutating func refuseMore(
+    of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
+  ) {
     var reason = Text(capacity: 256)
     reason.append("more than ")
     reason.append(Self.refusalsMax)
     reason.append(
       " problems in this file: the whole file is kept here as NAME.original; tinypush check lists them all"
     )
-    begin(reason, "too-many")
+    begin(reason, "too-many", file, files)
     FailedLine.end(&text)
     pending = Pending(
       task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
   }
 
   /// Prepares the record of a long part of a file, from `offset` on, without a notification.
-  mutating func refuseGarbage(from offset: Int64) {
+  mutating func refuseGarbage(
+    of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
+  ) {
     var reason = Text(capacity: 256)
     reason.append(
       "no notification was found in 1 MB of the file, so the rest was not read: the whole file is kept here as NAME.original"
     )
-    begin(reason, "no-notification")
+    begin(reason, "no-notification", file, files)
     FailedLine.append("offset", offset, to: &text)
     FailedLine.end(&text)
     pending = Pending(
       task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
   }
 
-  /// Prepares the record of a file that cannot be read.
+  /// Prepares the record of a file in `taken/` that cannot be read on from an offset.
   ///
   /// The agent moves the file to `failed/`, next to the record.
-  ///
-  /// - Parameter offset: where the part begins that cannot be read.
   mutating func refuseUnreadable(
-    _ error: Int32, in directory: Courier.Directory, from offset: Int64 = 0
+    _ error: Int32, of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
+  ) {
+    refuseUnreadable(error, files.name(file), .taken)
+    pending!.file = file
+    pending!.settlement.offset = offset
+  }
+
+  /// Does the same for a file in `new/`.
+  mutating func refuseUnreadable(_ error: Int32, named name: borrowing PathName) {
+    refuseUnreadable(error, name.bytes(), .new)
+  }
+
+  private mutating func refuseUnreadable(
+    _ error: Int32, _ name: Span<UInt8>, _ directory: Courier.Directory
   ) {
     var reason = Text(capacity: 128)
     reason.append("the file cannot be read (errno ")
     reason.append(error)
     reason.append("): make it readable for the agent's user, and move it back to new/")
-    begin(reason, "unreadable")
+    begin(reason, "unreadable", name)
     FailedLine.end(&text)
     pending = Pending(
-      task: .failureOfFile(directory), file: file,
-      settlement: Settlement(outcome: .refused, offset: offset))
+      task: .failureOfFile(directory), settlement: Settlement(outcome: .refused))
   }
 
   /// Prepares the record of a notification that was sent and is not sent again.
@@ -192,7 +176,7 @@ struct Recorder: ~Copyable {
   ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ message: MessageNumber,
-    in outbox: borrowing Outbox, isSpared: Bool
+    in outbox: borrowing Outbox, _ files: borrowing TakenFiles, isSpared: Bool
   ) {
     let entry = outbox[message]
     let source = outbox[text: entry.text]
@@ -209,14 +193,14 @@ struct Recorder: ~Copyable {
       reason.append(rejection.advice)
       Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)
     }
-    begin(reason, rejection.reason.name)
+    begin(reason, rejection.reason.name, source.file, files)
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
     FailedLine.append("offset", source.offset, to: &text)
     FailedLine.end(
       notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
       entry.language, &text)
     pending = Pending(
-      task: .failure, file: file, message: message,
+      task: .failure, file: source.file, message: message,
       settlement: Settlement(.rejected(rejection), of: source, to: entry))
     pending?.suppressesToken = rejection.suppressesToken
     pending?.isSpared = isSpared
@@ -242,11 +226,12 @@ struct Recorder: ~Copyable {
   mutating func refuse(
     _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader,
     _ notification: Notification,
-    _ number: UInt16, _ outbox: borrowing Outbox
+    _ number: UInt16, _ outbox: borrowing Outbox, _ files: borrowing TakenFiles
   ) -> Bool {
+    let entry = outbox[text: number]
     var reason = Text(capacity: 512)
     let code = Self.describe(problem, in: recipientsReader, &reason)
-    begin(reason, code)
+    begin(reason, code, entry.file, files)
     FailedLine.append(list: recipientsReader.name(), to: &text)
     var list: Span<UInt8>? = recipientsReader.name()
     if case .line = problem {
@@ -255,7 +240,6 @@ struct Recorder: ~Copyable {
       // So the record names no recipient.
       list = nil
     }
-    let entry = outbox[text: number]
     FailedLine.append("offset", entry.offset, to: &text)
     FailedLine.append("line", entry.lineNumber, to: &text)
     // A long notification would be repeated in the record of each wrong line.
@@ -266,7 +250,7 @@ struct Recorder: ~Copyable {
       FailedLine.end(&text)
     }
     pending = Pending(
-      task: .failure, file: file, settlement: Settlement(.refused, of: entry))
+      task: .failure, file: entry.file, settlement: Settlement(.refused, of: entry))
     return isWhole
   }
 
@@ -304,16 +288,18 @@ struct Recorder: ~Copyable {
 
   // MARK: - Text
 
-  mutating func begin(_ reason: borrowing Text, _ words: StaticString) {
-    var code = Text(capacity: 64)
-    code.append(words)
-    Self.begin(reason, code, source, &text)
+  mutating func begin(
+    _ reason: borrowing Text, _ words: StaticString, _ file: FileNumber,
+    _ files: borrowing TakenFiles
+  ) {
+    begin(reason, words, files.name(file))
   }
 
-  private static func begin(
-    _ reason: borrowing Text, _ code: borrowing Text, _ source: borrowing PathName,
-    _ text: inout Text
+  private mutating func begin(
+    _ reason: borrowing Text, _ words: StaticString, _ name: Span<UInt8>
   ) {
-    FailedLine.begin(reason, code, file: source.bytes(), to: &text)
+    var code = Text(capacity: 64)
+    code.append(words)
+    FailedLine.begin(reason, code, file: name, to: &text)
   }
 }

@@ -14,7 +14,7 @@ extension Recorder {
       notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
       entry.language, expiration: expiration, &text)
     pending = Pending(
-      task: .postponed, file: file, message: message,
+      task: .postponed, file: outbox[text: entry.text].file, message: message,
       settlement: Settlement(.postponed, of: outbox[text: entry.text], to: entry))
   }
 
@@ -23,9 +23,10 @@ extension Recorder {
   /// - Parameter topic: the number of its topic; nil: no summary counts it.
   mutating func limit(
     _ refusal: Limits.Refusal, _ notification: Notification, _ message: MessageNumber,
-    topic: UInt8?, in outbox: borrowing Outbox
+    topic: UInt8?, in outbox: borrowing Outbox, _ files: borrowing TakenFiles
   ) {
     let entry = outbox[message]
+    let source = outbox[text: entry.text]
     var reason = Text(capacity: 512)
     reason.append(refusal.isOverall ? "limit-all allows " : "limit allows ")
     refusal.limit.append(to: &reason)
@@ -34,15 +35,15 @@ extension Recorder {
       entry.subscription == Outbox.none
         ? ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
         : ", and there were more. To send this alert, run: tinypush queue retry ")
-    reason.append(operand: source.bytes())
-    begin(reason, "limited")
-    FailedLine.append("offset", outbox[text: entry.text].offset, to: &text)
+    reason.append(operand: files.name(source.file))
+    begin(reason, "limited", source.file, files)
+    FailedLine.append("offset", source.offset, to: &text)
     FailedLine.end(
       notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
       entry.language, &text)
     pending = Pending(
-      task: .failure, file: file, message: message,
-      settlement: Settlement(.limited, of: outbox[text: entry.text], to: entry))
+      task: .failure, file: source.file, message: message,
+      settlement: Settlement(.limited, of: source, to: entry))
     if let topic { pending?.limited = (entry.token, topic) }
   }
 

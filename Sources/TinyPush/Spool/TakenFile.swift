@@ -67,12 +67,9 @@ struct TakenFile: BitwiseCopyable {
   /// How far the file was read.
   var cursor: Cursor
 
-  // The place of the name, and the neighbours in the list of all files, and in the list of those
-  // that are to be read on or removed.
+  // The place of the name, and the next file of those that are to be read on or removed.
   var nameAt: UInt32
   var nameBytes: UInt8
-  var older = TakenFiles.none
-  var newer = TakenFiles.none
   var next = TakenFiles.none
 
   /// The size of a large file in bytes: its name tells how far it is settled, every few seconds.

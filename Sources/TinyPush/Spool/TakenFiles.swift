@@ -47,8 +47,6 @@ struct TakenFiles: ~Copyable {
   /// The first of the used slots that are free.
   private var firstFree = TakenFiles.none
   private var nextAge: UInt32 = 0
-  private var oldest = TakenFiles.none
-  private var newest = TakenFiles.none
   /// The files that were read in part, which take turns.
   private var unread = Queue()
   /// The files whose notifications are all settled.
@@ -101,17 +99,14 @@ struct TakenFiles: ~Copyable {
     names[at + name.count] = 0
     nameEnd += needed
     nameBytes += needed
-    var file = TakenFile(
+    let file = TakenFile(
       arrivalNs: arrivalNs, originNs: isReleased ? LaterName.arrivalNs(in: name) : arrivalNs,
       cameAt: cameAt, settledTo: offset, age: nextAge,
       isReleased: isReleased, isAwaited: SpoolName.isAwaited(name), mayGrow: mayGrow,
       movesToFailed: movesToFailed, isMarked: movesToFailed, cursor: Cursor(at: offset),
       nameAt: UInt32(at), nameBytes: UInt8(name.count))
     nextAge &+= 1
-    file.older = newest
     slots[Int(slot)] = file
-    if newest == Self.none { oldest = slot } else { slots[Int(newest)].newer = slot }
-    newest = slot
     count += 1
     return number(of: slot)
   }
@@ -217,13 +212,9 @@ struct TakenFiles: ~Copyable {
 
   /// Ends the waits of all files, whose turns come again.
   mutating func endWaits() {
-    var slot = oldest
-    while slot != Self.none {
-      if slots[Int(slot)].isWaiting {
-        slots[Int(slot)].isWaiting = false
-        unread.append(slot, slots)
-      }
-      slot = slots[Int(slot)].newer
+    for slot in 0..<usedSlots where slots[slot].nameBytes > 0 && slots[slot].isWaiting {
+      slots[slot].isWaiting = false
+      unread.append(UInt16(slot), slots)
     }
   }
 
@@ -254,28 +245,14 @@ struct TakenFiles: ~Copyable {
 
   /// Tries again to remove the files that the disk refused to remove.
   mutating func retryStuck() {
-    var slot = oldest
-    while slot != Self.none {
-      if slots[Int(slot)].isStuck {
-        slots[Int(slot)].isStuck = false
-        settled.append(slot, slots)
-      }
-      slot = slots[Int(slot)].newer
+    for slot in 0..<usedSlots where slots[slot].nameBytes > 0 && slots[slot].isStuck {
+      slots[slot].isStuck = false
+      settled.append(UInt16(slot), slots)
     }
   }
 
   private mutating func free(_ slot: UInt16) {
     let file = slots[Int(slot)]
-    if file.older == Self.none {
-      oldest = file.newer
-    } else {
-      slots[Int(file.older)].newer = file.newer
-    }
-    if file.newer == Self.none {
-      newest = file.older
-    } else {
-      slots[Int(file.newer)].older = file.older
-    }
     let needed = Self.headBytes + Int(file.nameBytes) + 1
     nameBytes -= needed
     // If the name is the last one, its room is free at once.
@@ -327,14 +304,9 @@ struct TakenFiles: ~Copyable {
     return isFound
   }
 
-  /// Calls `body` with each file, the one that was taken first at first.
+  /// Calls `body` with each file.
   func forEach(_ body: (FileNumber) -> Void) {
-    var slot = oldest
-    while slot != Self.none {
-      let newer = slots[Int(slot)].newer
-      body(number(of: slot))
-      slot = newer
-    }
+    for slot in 0..<usedSlots where slots[slot].nameBytes > 0 { body(number(of: UInt16(slot))) }
   }
 
   private func number(of slot: UInt16) -> FileNumber {

@@ -41,7 +41,8 @@ struct AgentState: ~Copyable {
     code = "gateway"
     if let reason = reading.page.main.refusedConfiguration {
       code = "held"
-      words.append("held: the service refuses the configuration: ", Rejection(reason).text)
+      words.append("held: the service refuses the configuration: ")
+      Rejection(reason).appendText(to: &words)
     } else if reading.page.connectivity == .up {
       code = "held"
       self.reading = reading

@@ -99,7 +99,8 @@ struct StatusScreen: ~Copyable {
   @inline(never)
   private mutating func showHold(_ reason: Rejection.Reason, _ text: inout Text) {
     terminal.begin(.red, in: &line)
-    line.append("held: the service refuses the configuration: ", Rejection(reason).text)
+    line.append("held: the service refuses the configuration: ")
+    Rejection(reason).appendText(to: &line)
     line.append("; ", Rejection(reason).advice)
     terminal.end(in: &line)
     wrap(indent: 2, &text)

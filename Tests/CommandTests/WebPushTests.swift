@@ -517,7 +517,7 @@ import Testing
     try subscribe(sandbox, "tablet", to: "new")
     let agent = try agent(settings)
     try drop(2...2, to: "default")
-    try wait(for: "the refusal") { agent.errors.contains("VAPID key hash mismatch") }
+    try wait(for: "the refusal") { agent.errors.contains("vapid pk hash mismatch") }
     try drop(1...9, to: "new")
     try wait(for: "the others") { try Set(shown(sandbox, on: "tablet")) == alerts(1...9) }
     try wait(for: "the record") { box.names(in: "failed").count == 1 }

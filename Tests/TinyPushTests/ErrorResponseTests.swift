@@ -53,7 +53,8 @@ func `an error response is written and read as six bytes`(
     #expect(response.status.isDocumented == ([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 255].contains(value)))
     let rejection = response.status.rejection
     #expect(rejection.code == UInt16(value))
-    #expect((String(rejection.text.span) == "undocumented") == !response.status.isDocumented)
+    let words = text { rejection.appendText(to: &$0) }
+    #expect((words == "undocumented") == !response.status.isDocumented)
     #expect(rejection.advice.utf8CodeUnitCount > 0)
   }
 }

@@ -188,7 +188,7 @@ struct Recorder: ~Copyable {
       reason.append(rejection.advice)
     } else {
       reason.append(rejection.reason.isOfAgent ? "not sent: " : "the gateway refused it: ")
-      reason.append(rejection.text)
+      rejection.appendText(to: &reason)
       reason.append("; ")
       reason.append(rejection.advice)
       Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)

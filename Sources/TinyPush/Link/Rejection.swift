@@ -124,62 +124,22 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     }
   }
 
-  /// The reason in the words of the service's documentation.
-  public var text: StaticString {
-    switch reason {
-    case .other:
-      switch code {
-      case 0: "no error"
-      case 10: "shutdown"
-      case 255: "unknown"
-      case 256...: "an unknown answer"
-      default: "undocumented"
+  /// Appends the reason in words.
+  @inline(never)
+  public func appendText(to text: inout Text) {
+    guard reason == .other else {
+      let name = reason.name.span
+      for index in name.indices {
+        text.append(byte: name[index] == .underscore ? .space : name[index])
       }
-    case .processingError: "processing error"
-    case .missingDeviceToken: "missing device token"
-    case .missingTopic: "missing topic"
-    case .missingPayload: "missing payload"
-    case .invalidTokenSize: "invalid token size"
-    case .invalidTopicSize: "invalid topic size"
-    case .invalidPayloadSize: "invalid payload size"
-    case .invalidToken: "invalid token"
-    case .endsConnections: "connection ended"
-    case .badDeviceToken: "bad device token"
-    case .deviceTokenNotForTopic: "device token not for topic"
-    case .unregistered: "unregistered"
-    case .expiredToken: "expired token"
-    case .badCollapseID: "bad collapse ID"
-    case .badExpirationDate: "bad expiration date"
-    case .badMessageID: "bad message ID"
-    case .badPriority: "bad priority"
-    case .badTopic: "bad topic"
-    case .topicDisallowed: "topic disallowed"
-    case .invalidPushType: "invalid push type"
-    case .payloadEmpty: "payload empty"
-    case .payloadTooLarge: "payload too large"
-    case .duplicateHeaders: "duplicate headers"
-    case .badCertificate: "bad certificate"
-    case .badCertificateEnvironment: "bad certificate environment"
-    case .forbidden: "forbidden"
-    case .expiredProviderToken: "expired provider token"
-    case .invalidProviderToken: "invalid provider token"
-    case .missingProviderToken: "missing provider token"
-    case .badPath: "bad path"
-    case .methodNotAllowed: "method not allowed"
-    case .tooManyProviderTokenUpdates: "too many provider token updates"
-    case .tooManyRequests: "too many requests"
-    case .internalServerError: "internal server error"
-    case .serviceUnavailable: "service unavailable"
-    case .shutdown: "shutdown"
-    case .badEnvironmentKeyIDInToken: "bad environment key ID in token"
-    case .unrelatedKeyIDInToken: "unrelated key ID in token"
-    case .idleTimeout: "idle timeout"
-    case .badJWTToken: "bad JWT token"
-    case .vapidPkHashMismatch: "VAPID key hash mismatch"
-    case .subscriptionEnded: "subscription ended"
-    case .noDeviceService: "no service for devices"
-    case .noWebPush: "no web push"
-    case .nothingToShow: "nothing to show"
+      return
+    }
+    switch code {
+    case 0: text.append("no error")
+    case 10: text.append("shutdown")
+    case 255: text.append("unknown")
+    case 256...: text.append("an unknown answer")
+    default: text.append("undocumented")
     }
   }
 

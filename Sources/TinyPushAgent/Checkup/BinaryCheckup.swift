@@ -121,7 +121,8 @@ extension Checkup {
     case .answered(let response):
       report.message.append("within ", milliseconds + 1)
       report.message.append(" ms: status ", response.status.rawValue)
-      report.message.append(", ", response.status.rejection.text)
+      report.message.append(", ")
+      response.status.rejection.appendText(to: &report.message)
       reportAnswered(response, asked: identifier)
     }
   }

@@ -177,6 +177,7 @@ extension Checkup {
   @inline(never)
   private mutating func report(_ rejection: Rejection) {
     report.message.append("status ", rejection.code)
-    report.message.append(", ", rejection.text)
+    report.message.append(", ")
+    rejection.appendText(to: &report.message)
   }
 }

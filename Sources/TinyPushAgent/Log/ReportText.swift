@@ -228,7 +228,7 @@ extension Report {
 
 extension Rejection {
   func describe(in text: inout Text) {
-    text.append(self.text)
+    appendText(to: &text)
     text.append(" (status ")
     text.append(code)
     text.append(")")

@@ -221,8 +221,7 @@ public struct Arguments: ~Copyable {
     }
     guard message.count > 0 else { return }
     var text = Text(capacity: 2048)
-    text.append("warning: ")
-    text.append(message)
+    text.append("warning: ", message)
     text.append(": the agent does not start, or keeps its old settings, until this is corrected")
     _ = fail(.config, text)
   }

@@ -37,7 +37,6 @@ public struct Mistakes: ~Copyable {
   public func append(_ index: Int, file: Span<UInt8>, to message: inout Text) {
     message.append(printable: file)
     if lines[index] > 0 { message.append(":", lines[index]) }
-    message.append(": ")
-    message.append(bytes: text(index))
+    message.append(": ", bytes: text(index))
   }
 }

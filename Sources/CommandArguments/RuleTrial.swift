@@ -153,8 +153,7 @@ public struct RuleTrial: ~Copyable {
       rules.forEachFixedRecipient(of: rule) { name in
         guard !RecipientsFile.mayExist(name, in: directory) else { return }
         message.clear()
-        message.append("there is no recipients file ")
-        message.append(printable: name)
+        message.append("there is no recipients file ", printable: name)
         message.append(" in ", printable: directory)
         body(line, message)
       }

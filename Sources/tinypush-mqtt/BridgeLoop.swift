@@ -132,8 +132,7 @@ struct BridgeLoop: ~Copyable {
 
   private mutating func connectionFailed() {
     var text = Text()
-    text.append("cannot connect to the broker ")
-    text.append(cString: broker.pointer)
+    text.append("cannot connect to the broker ", cString: broker.pointer)
     text.append(": ", bytes: connection.problem.bytes)
     tell(connection.isOurFault ? .error : .warning, text)
     hangUp(needsPerson: connection.isOurFault)
@@ -203,8 +202,7 @@ struct BridgeLoop: ~Copyable {
     if let step = try? bridge.next(at: now), step == .write { write(at: now) }
     guard bridge.isUp else { return }
     var text = Text()
-    text.append("connection to the broker ")
-    text.append(cString: broker.pointer)
+    text.append("connection to the broker ", cString: broker.pointer)
     text.append(" ended: ", bytes: connection.problem.bytes)
     if let other {
       text.append(" before the broker answered; does it want tls = yes? The next attempt is with ")
@@ -221,9 +219,7 @@ struct BridgeLoop: ~Copyable {
     let other = bridge.failed(problem)
     send(at: Clock.now())
     var text = Text()
-    text.append("broker ")
-    text.append(cString: broker.pointer)
-    text.append(": ")
+    text.append("broker ", cString: broker.pointer, ": ")
     problem.append(to: &text)
     var hasOtherWay = false
     if problem == .refused(0x87) { hasOtherWay = fleet.notAuthorized(&text) }
@@ -330,8 +326,7 @@ struct BridgeLoop: ~Copyable {
       do throws(ExitStatus) {
         try BridgeConfig.read(path, into: &fresh, message: &message)
       } catch {
-        text.append("the old rules stay in use: ")
-        text.append(message)
+        text.append("the old rules stay in use: ", message)
         throw error
       }
     } catch {

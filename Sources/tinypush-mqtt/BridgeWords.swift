@@ -11,8 +11,7 @@ extension BridgeLoop {
     log.write(priority, state, about: .connection)
     showsRefusal = false
     var text = Text()
-    text.append("STATUS=")
-    text.append(state)
+    text.append("STATUS=", state)
     text.withCString { clinux_notify($0) }
   }
 

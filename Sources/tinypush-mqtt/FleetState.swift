@@ -47,8 +47,7 @@ struct FleetState: ~Copyable {
     var text = Text(capacity: 512)
     if !config.fleet.isEmpty {
       text.append(bytes: config.fleet.span)
-      text.append("/fleet/")
-      text.append(config.login.clientID)
+      text.append("/fleet/", config.login.clientID)
     }
     topic = text.cString()
   }

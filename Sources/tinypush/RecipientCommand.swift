@@ -197,8 +197,7 @@ enum RecipientCommand {
       line.endLine()
     } else {
       line.append(printable: name)
-      line.append(" ")
-      line.append(shown)
+      line.append(" ", shown)
       line.append("  ", change.outcome.words)
       if let suppressed {
         line.append("; it was suppressed since ")
@@ -347,8 +346,7 @@ struct RecipientLines: ~Copyable {
     } else {
       var rest = Text(capacity: Self.flushedBytes)
       if isSubscription {
-        rest.append(" ")
-        rest.append(service)
+        rest.append(" ", service)
         if recipient.registered > 0 {
           rest.append(", added ")
           rest.append(day: Int64(recipient.registered))
@@ -381,13 +379,11 @@ struct RecipientLines: ~Copyable {
       let restRoom = isSubscription ? room - 1 - digits.count : room
       text.append(printable: name)
       if !isBelow {
-        text.append(" ")
-        text.append(digits)
+        text.append(" ", digits)
       }
       terminal.append(rest.bytes, cutTo: max(restRoom, 8), in: &text)
       if isBelow {
-        text.append("\n  ")
-        text.append(digits)
+        text.append("\n  ", digits)
       }
       text.append("\n")
     }

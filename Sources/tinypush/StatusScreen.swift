@@ -84,8 +84,7 @@ struct StatusScreen: ~Copyable {
     }
     if let isRunning = bridge.isRunning {
       if !isRunning { terminal.begin(.red, in: &line) }
-      line.append("  MQTT bridge: ")
-      line.append(bridge.words)
+      line.append("  MQTT bridge: ", bridge.words)
       if !isRunning { terminal.end(in: &line) }
       wrap(indent: 2, &text)
     }

@@ -66,8 +66,7 @@ struct Waiting {
     }
     if why.count == 0 { agent.explain(in: &why) }
     guard why.count > 0 else { return }
-    text.append("; ")
-    text.append(why)
+    text.append("; ", why)
   }
 
   @inline(never)

@@ -113,8 +113,7 @@ struct Recorder: ~Copyable {
     of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
   ) {
     var reason = Text(capacity: 256)
-    reason.append("more than ")
-    reason.append(Self.refusalsMax)
+    reason.append("more than ", Self.refusalsMax)
     reason.append(
       " problems in this file: the whole file is kept here as NAME.original; tinypush check lists them all"
     )
@@ -159,8 +158,7 @@ struct Recorder: ~Copyable {
     _ error: Int32, _ name: Span<UInt8>, _ directory: Courier.Directory
   ) {
     var reason = Text(capacity: 128)
-    reason.append("the file cannot be read (errno ")
-    reason.append(error)
+    reason.append("the file cannot be read (errno ", error)
     reason.append("): make it readable for the agent's user, and move it back to new/")
     begin(reason, "unreadable", name)
     FailedLine.end(&text)
@@ -189,8 +187,7 @@ struct Recorder: ~Copyable {
     } else {
       reason.append(rejection.reason.isOfAgent ? "not sent: " : "the gateway refused it: ")
       rejection.appendText(to: &reason)
-      reason.append("; ")
-      reason.append(rejection.advice)
+      reason.append("; ", rejection.advice)
       Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)
     }
     begin(reason, rejection.reason.name, source.file, files)
@@ -259,13 +256,10 @@ struct Recorder: ~Copyable {
     _ problem: RecipientsReader.Problem, in recipientsReader: borrowing RecipientsReader,
     _ reason: inout Text
   ) -> StaticString {
-    reason.append("recipients file ")
-    reason.append(bytes: recipientsReader.name())
+    reason.append("recipients file ", bytes: recipientsReader.name())
     switch problem {
     case .line(let problem):
-      reason.append(", line ")
-      reason.append(recipientsReader.line)
-      reason.append(": ")
+      reason.append(", line ", recipientsReader.line, ": ")
       reason.append(problem.text)
       return problem.code
     case .empty:
@@ -276,9 +270,7 @@ struct Recorder: ~Copyable {
       reason.append(" does not exist: create it, with one device token per line")
       return "list-missing"
     case .unreadable(.unreadable(let error, _)):
-      reason.append(" cannot be read (errno ")
-      reason.append(error)
-      reason.append("): make it readable for the agent's user")
+      reason.append(" cannot be read (errno ", error, "): make it readable for the agent's user")
     case .unreadable(.busy):
       reason.append(" cannot be read, since a program holds a lease on the file: end that program")
     case .unreadable: reason.append(" is not a regular file: replace it by one")

@@ -106,9 +106,7 @@ public struct FailedLine {
     output.append("refused: ")
     appendReason(of: text, to: &output)
     if saysLine, line > 0 {
-      output.append(" (line ")
-      output.append(line)
-      output.append(")")
+      output.append(" (line ", line, ")")
     }
     var digits = Text(capacity: 2 * DeviceToken.byteCountMax)
     let service = appendRecipient(of: text, to: &digits)
@@ -198,9 +196,7 @@ extension FailedLine {
   static func append<Number: FixedWidthInteger>(
     _ key: StaticString, _ number: Number, to output: inout Text
   ) {
-    output.append(",\"")
-    output.append(key)
-    output.append("\":")
+    output.append(",\"", key, "\":")
     output.append(number)
   }
 
@@ -226,9 +222,7 @@ extension FailedLine {
   /// to `new/`, the text in its `failed` is kept.
   static func end(object: Span<UInt8>, _ output: inout Text) {
     if let before = FailedLine(object), !before.hasNotification, !before.shown.isEmpty {
-      output.append(",\"text\":\"")
-      output.append(bytes: object.extracting(before.shown))
-      output.append("\"")
+      output.append(",\"text\":\"", bytes: object.extracting(before.shown), "\"")
     }
     output.append("}")
     let start = output.count

@@ -15,8 +15,7 @@ enum Readdressing {
     to output: inout Text
   ) {
     if notification.isBare {
-      output.append(",\"payload\":")
-      output.append(bytes: text.extracting(notification.object))
+      output.append(",\"payload\":", bytes: text.extracting(notification.object))
       return
     }
     forEachMember(of: text, at: notification.object.lowerBound) { known, key, value in
@@ -48,9 +47,7 @@ enum Readdressing {
       isMixed = isMixed || PayloadReader.isOfEnvelope(key)
     }
     if hasAps, !isMixed {
-      output.append(",\"to\":\"")
-      output.append(Notification.defaultList)
-      output.append("\",\"payload\":")
+      output.append(",\"to\":\"", Notification.defaultList, "\",\"payload\":")
       output.append(bytes: object)
       return
     }
@@ -80,9 +77,7 @@ enum Readdressing {
   }
 
   private static func append(_ key: Range<Int>, of text: Span<UInt8>, to output: inout Text) {
-    output.append(",\"")
-    output.append(bytes: text.extracting(key))
-    output.append("\":")
+    output.append(",\"", bytes: text.extracting(key), "\":")
   }
 
   private static func appendPayload(

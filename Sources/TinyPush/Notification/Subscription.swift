@@ -161,9 +161,7 @@ public struct Subscription {
   @inline(never)
   public func append(of text: Span<UInt8>, to output: inout Text) {
     output.append(bytes: text.extracting(endpoint))
-    output.append("#")
-    output.append(bytes: text.extracting(key))
-    output.append(".")
+    output.append("#", bytes: text.extracting(key), ".")
     output.append(bytes: text.extracting(secret))
   }
 

@@ -80,8 +80,7 @@ public struct LaterName {
     text.append(hex: identity)
     text.append("@")
     text.append(hex: UInt64(bitPattern: arrivalNs))
-    text.append(".")
-    text.append(bytes: source.extracting(0..<min(source.count, restBytesMax)))
+    text.append(".", bytes: source.extracting(0..<min(source.count, restBytesMax)))
   }
 
   /// Appends the name that the file has when it is due, as if it had come from `new/`.
@@ -93,8 +92,7 @@ public struct LaterName {
     text.append(bytes: Self.source(of: name.extracting(headBytes..<name.count)))
     text.append(".")
     text.append(hex: UInt64(bitPattern: arrivalNs))
-    text.append(".")
-    text.append(bytes: name.extracting(28..<44))
+    text.append(".", bytes: name.extracting(28..<44))
   }
 
   /// Returns the range of the original name in a name of `later/`; nil if that was truncated.

@@ -62,8 +62,7 @@ public struct TakenName {
     text.append(bytes: cut(name))
     text.append(byte: isReleased ? .plus : .at)
     text.append(max(arrivalNs, 0))
-    text.append(".")
-    text.append(offset)
+    text.append(".", offset)
     if movesToFailed { text.append("!") }
   }
 

@@ -32,8 +32,7 @@ extension Text {
     }
     append(tenths / 10)
     if tenths < 100 {
-      append(".")
-      append(tenths % 10)
+      append(".", tenths % 10)
     }
     let units: InlineArray<4, StaticString> = [" KB", " MB", " GB", " TB"]
     append(units[unit])
@@ -45,8 +44,7 @@ extension Text {
     if let name = clinux_user_name(user, nil) {
       append(printable: name)
     } else {
-      append("uid ")
-      append(user)
+      append("uid ", user)
     }
   }
 
@@ -65,8 +63,7 @@ extension Text {
     if let name = clinux_group_name(group) {
       append(printable: name)
     } else {
-      append("gid ")
-      append(group)
+      append("gid ", group)
     }
   }
 

@@ -38,8 +38,7 @@ extension Checkup {
     if hasKeyPassword || hasEncryptionKey || !config.proxyLogin.isEmpty,
       isOpen || mode & 0o040 != 0 && user.isGroupOfSpool(file.st_gid)
     {
-      report.message.append(", in which ")
-      report.message.append(isOpen ? "anybody" : "everybody who sends")
+      report.message.append(", in which ", isOpen ? "anybody" : "everybody who sends")
       report.message.append(
         hasKeyPassword
           ? " may read the password of the key"

@@ -49,8 +49,7 @@ extension Agent {
     guard result == CMBED_OK, config.courier.rules.service == .http2, config.topic.isEmpty,
       cmbed_certificate_topic(&certificate).pointee == 0
     else { return result }
-    message.append("the certificate ")
-    message.append(printable: config.certificate.span)
+    message.append("the certificate ", printable: config.certificate.span)
     message.append(
       " has no topic: set topic to the bundle ID of your app, or use the app's push certificate"
     )

@@ -160,15 +160,11 @@ public struct ProviderToken: ~Copyable {
     _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ now: Int64, in text: inout Text
   ) {
     var part = Text(capacity: 128)
-    part.append("{\"alg\":\"ES256\",\"kid\":\"")
-    part.append(bytes: keyID)
-    part.append("\"}")
+    part.append("{\"alg\":\"ES256\",\"kid\":\"", bytes: keyID, "\"}")
     text.append(base64URL: part.bytes)
     text.append(".")
     part.clear()
-    part.append("{\"iss\":\"")
-    part.append(bytes: teamID)
-    part.append("\",\"iat\":")
+    part.append("{\"iss\":\"", bytes: teamID, "\",\"iat\":")
     part.append(now)
     part.append("}")
     text.append(base64URL: part.bytes)

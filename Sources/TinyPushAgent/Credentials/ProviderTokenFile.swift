@@ -117,9 +117,7 @@ struct ProviderTokenFile: ~Copyable {
   private static func writeKey(
     _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>, in text: inout Text
   ) {
-    text.append(" ")
-    text.append(bytes: keyID)
-    text.append(" ")
+    text.append(" ", bytes: keyID, " ")
     text.append(bytes: teamID)
     text.append(" ")
     text.append(hex: digest)

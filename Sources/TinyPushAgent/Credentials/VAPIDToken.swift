@@ -55,9 +55,7 @@ struct VAPIDToken: ~Copyable {
       return false
     }
     text.clear()
-    text.append("t=")
-    text.append(made)
-    text.append(".")
+    text.append("t=", made, ".")
     text.append(base64URL: signature.span)
     text.append(", k=")
     text.append(base64URL: point.span)
@@ -71,13 +69,9 @@ struct VAPIDToken: ~Copyable {
     text.append(base64URL: ("{\"typ\":\"JWT\",\"alg\":\"ES256\"}" as StaticString).span)
     text.append(".")
     var claims = Text(capacity: 640)
-    claims.append("{\"aud\":\"https://")
-    claims.append(bytes: authority)
-    claims.append("\",\"exp\":")
+    claims.append("{\"aud\":\"https://", bytes: authority, "\",\"exp\":")
     claims.append(end)
-    claims.append(",\"sub\":\"")
-    claims.append(bytes: contact)
-    claims.append("\"}")
+    claims.append(",\"sub\":\"", bytes: contact, "\"}")
     text.append(base64URL: claims.bytes)
   }
 }

@@ -193,8 +193,7 @@ public struct FeedbackPull: ~Copyable {
     for index in 0..<files.count { take(files[index], into: &merge, body) }
     finish(&merge, body)
     if merge.wasDamaged {
-      warning.append("the suppression list in ")
-      warning.append(printable: CString.span(path.pointer))
+      warning.append("the suppression list in ", printable: CString.span(path.pointer))
       warning.append(SuppressionDirectory.setAside)
     }
     guard merge.error == 0 else {
@@ -268,9 +267,7 @@ public struct FeedbackPull: ~Copyable {
     _ connection: inout TLSConnection, _ address: borrowing Text
   ) -> ExitStatus {
     problem.clear()
-    problem.append("no feedback from ")
-    problem.append(printable: address.bytes)
-    problem.append(": ")
+    problem.append("no feedback from ", printable: address.bytes, ": ")
     problem.append(bytes: connection.problem.bytes)
     if connection.isClockWrong { problem.append(" (this machine's clock seems not to be set)") }
     return connection.isOurFault ? .config : .unavailable
@@ -287,9 +284,7 @@ public struct FeedbackPull: ~Copyable {
   @inline(never)
   private mutating func giveUp(_ address: borrowing Text, _ why: StaticString) -> ExitStatus {
     problem.clear()
-    problem.append("the feedback service at ")
-    problem.append(printable: address.bytes)
-    problem.append(" ")
+    problem.append("the feedback service at ", printable: address.bytes, " ")
     problem.append(why)
     problem.append(": the received entries are kept, and the next pull asks for the rest")
     return .tryLater

@@ -52,8 +52,7 @@ public struct Log: ~Copyable {
     guard fstat(STDERR_FILENO, &file) == 0 else { return false }
     var stream = Text(capacity: 64)
     stream.append(UInt64(file.st_dev))
-    stream.append(":")
-    stream.append(UInt64(file.st_ino))
+    stream.append(":", UInt64(file.st_ino))
     return EnvironmentVariable.journal.value.equals(stream.bytes)
   }
 
@@ -104,14 +103,10 @@ public struct Log: ~Copyable {
       if isCapable { line.append("\r\u{1B}[K") }
       line.append("tinypush: ")
     case .journal:
-      line.append("<")
-      line.append(priority.rawValue)
-      line.append(">")
+      line.append("<", priority.rawValue, ">")
     case .other:
       line.append(utc: UInt32(clamping: Clock.wallSeconds()))
-      line.append(" ")
-      line.append(priority.word)
-      line.append(": ")
+      line.append(" ", priority.word, ": ")
     }
     line.append(bytes: message)
     line.append("\n")

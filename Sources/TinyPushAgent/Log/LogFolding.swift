@@ -232,8 +232,7 @@ struct LogFolding: ~Copyable {
 
   private mutating func appendOthers(_ count: UInt64, _ topic: Log.Topic) {
     line.append(count)
-    line.append(" more ")
-    line.append(topic.noun)
+    line.append(" more ", topic.noun)
     if count != 1 { line.append("s") }
   }
 }

@@ -11,14 +11,11 @@ extension Report {
     case .strangeAnswer(let rejection, let identifier, let uncertain):
       text.append("the gateway answered ")
       rejection.describe(in: &text)
-      text.append(" for notification ")
-      text.append(identifier)
-      text.append(", which tells nothing about what was sent")
+      text.append(" for notification ", identifier, ", which tells nothing about what was sent")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
     case .garbage(let firstByte, let uncertain):
-      text.append("unexpected bytes from the gateway (first byte ")
-      text.append(firstByte)
+      text.append("unexpected bytes from the gateway (first byte ", firstByte)
       text.append("); connection closed")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
@@ -71,20 +68,16 @@ extension Report {
     case .configurationRefused(let rejection):
       text.append("the service refuses the configuration: ")
       rejection.describe(in: &text)
-      text.append(": ")
-      text.append(rejection.advice)
-      text.append("; nothing is delivered until this is fixed")
+      text.append(": ", rejection.advice, "; nothing is delivered until this is fixed")
       return .error
     case .unknownAnswer(let status, let answer):
-      text.append("the service gave an answer that is not documented: status ")
-      text.append(status)
+      text.append("the service gave an answer that is not documented: status ", status)
       var count = 0
       while count < answer.count, answer[count] != 0 { count += 1 }
       if count > 0 { text.append(", ", printable: answer.span.extracting(0..<count)) }
       return .warning
     case .closed(let error):
-      text.append("the service closed a request with HTTP/2 error ")
-      text.append(error)
+      text.append("the service closed a request with HTTP/2 error ", error)
       text.append(" and no answer; sending it again")
       return .warning
     case .timedOut(let count):
@@ -93,9 +86,7 @@ extension Report {
       text.append(" no answer; sending again")
       return .warning
     case .leaves(let error):
-      text.append("the service ends the connection with HTTP/2 error ")
-      text.append(error)
-      text.append("; reconnecting")
+      text.append("the service ends the connection with HTTP/2 error ", error, "; reconnecting")
       return .warning
     case .brokenProtocol(let uncertain):
       text.append("the service violates HTTP/2; connection closed")
@@ -117,9 +108,7 @@ extension Report {
       text.append(" as invalid, but accepted it before: another such answer suppresses it")
       return .warning
     case .lateAnswer(let rejection, let identifier):
-      text.append("the gateway refused notification ")
-      text.append(identifier)
-      text.append(" (")
+      text.append("the gateway refused notification ", identifier, " (")
       rejection.describe(in: &text)
       text.append(
         ") after it had counted as delivered: notifications after it may be lost; increase settle")
@@ -135,8 +124,7 @@ extension Report {
       Self.append(token, to: &text)
       return .warning
     case .summarized(let alerts, let token):
-      text.append("one summary stands for ")
-      text.append(alerts)
+      text.append("one summary stands for ", alerts)
       text.append(alerts == 1 ? " alert" : " alerts")
       text.append(" over the limit; the token is ")
       Self.append(token, to: &text)
@@ -166,8 +154,7 @@ extension Report {
       text.append("delivered files can be removed again")
       return .notice
     case .notTaken(let error):
-      text.append("files cannot be moved from new/ to taken/ (errno ")
-      text.append(error)
+      text.append("files cannot be moved from new/ to taken/ (errno ", error)
       text.append("), so they wait: are both on one disk, is it full or read-only?")
       return .error
     case .taken:
@@ -212,16 +199,13 @@ extension Report {
 
   private static func appendResent(_ count: Int, to text: inout Text) {
     guard count > 0 else { return }
-    text.append("; sending again ")
-    text.append(count)
-    text.append(" that it did not accept")
+    text.append("; sending again ", count, " that it did not accept")
   }
 
   @inline(never)
   private static func appendUncertain(_ count: Int, to text: inout Text) {
     guard count > 0 else { return }
-    text.append("; it is uncertain whether ")
-    text.append(count)
+    text.append("; it is uncertain whether ", count)
     text.append(count == 1 ? " notification arrived" : " notifications arrived")
   }
 }
@@ -229,8 +213,6 @@ extension Report {
 extension Rejection {
   func describe(in text: inout Text) {
     appendText(to: &text)
-    text.append(" (status ")
-    text.append(code)
-    text.append(")")
+    text.append(" (status ", code, ")")
   }
 }

@@ -10,8 +10,7 @@ extension Settlement {
   func describePlace(in name: Span<UInt8>, line: Int64, to text: inout Text) {
     text.append(printable: name)
     if line > 1 {
-      text.append(":")
-      text.append(line)
+      text.append(":", line)
     }
     guard let token else { return }
     text.append(" to ")

@@ -126,9 +126,7 @@ extension Agent {
     link.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews || connection.isOurFault else { return }
     var text = Text()
-    text.append("connection to ")
-    text.append(cString: channels.gateway(of: lane))
-    text.append(" ended: ")
+    text.append("connection to ", cString: channels.gateway(of: lane), " ended: ")
     let start = text.count
     text.append(bytes: connection.problem.unsafeBytes)
     publish(.down, text.bytes, from: start)

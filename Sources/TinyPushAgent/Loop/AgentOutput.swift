@@ -48,9 +48,7 @@ struct AgentOutput: ~Copyable {
     let priority = report.describe(in: &text)
     switch report {
     case .tokenInvalid, .tokenGone, .tokenSpared:
-      text.append(" (file ")
-      text.append(printable: name)
-      text.append(")")
+      text.append(" (file ", printable: name, ")")
       if report.suppressesToken {
         // The log already has a line about the notification.
         return page.publish(suppressed: text.bytes)
@@ -67,8 +65,7 @@ struct AgentOutput: ~Copyable {
     guard problem != pageProblem else { return }
     pageProblem = problem
     var text = Text()
-    text.append("the status page ")
-    text.append(printable: path.span)
+    text.append("the status page ", printable: path.span)
     switch problem {
     case 0: text.append(" can be written again")
     case MappedStatusPage.hasOtherAgent:
@@ -76,8 +73,7 @@ struct AgentOutput: ~Copyable {
     case MappedStatusPage.isNoPage:
       text.append(" cannot be written: the file is not a status page, and stays unchanged")
     default:
-      text.append(" cannot be written: ")
-      text.append(cString: clinux_error_text(problem))
+      text.append(" cannot be written: ", cString: clinux_error_text(problem))
     }
     log(problem == 0 ? .notice : .warning, text, about: .page)
   }

@@ -93,13 +93,11 @@ extension Agent {
 
   private mutating func logReloadFailure(_ message: borrowing Text) {
     var text = Text(capacity: 2048)
-    text.append("the old configuration stays in use: ")
-    text.append(message)
+    text.append("the old configuration stays in use: ", message)
     output.page.record(.error, text.bytes)
     output.log.write(.error, text)
     var status = Text(capacity: 2048)
-    status.append("STATUS=")
-    status.append(text)
+    status.append("STATUS=", text)
     status.withCString { clinux_notify($0) }
   }
 }

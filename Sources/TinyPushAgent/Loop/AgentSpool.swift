@@ -16,8 +16,7 @@ extension Agent {
     if wasBroken {
       text.append("can be watched again")
     } else {
-      text.append("cannot be watched (")
-      text.append(cString: clinux_error_text(watch.error))
+      text.append("cannot be watched (", cString: clinux_error_text(watch.error))
       text.append("), so it is scanned every 30 seconds")
       if watch.error == ENOSPC || watch.error == EMFILE {
         text.append(": raise fs.inotify.max_user_watches or max_user_instances")

@@ -18,8 +18,7 @@ extension Agent {
     logSuppression(before)
     guard wasDamaged else { return }
     var text = Text()
-    text.append("the suppression list in ")
-    text.append(printable: config.state.span)
+    text.append("the suppression list in ", printable: config.state.span)
     text.append(SuppressionDirectory.setAside)
     output.log(.error, text, about: .suppression)
   }

@@ -9,8 +9,7 @@ extension Agent {
     let time = Clock.time()
     if let status = troubleCommand.look(at: time.now), status != 0 {
       var text = Text()
-      text.append("the on-trouble command exited with status ")
-      text.append(status)
+      text.append("the on-trouble command exited with status ", status)
       output.log.write(.warning, text)
     }
     troubles.update(facts(time))
@@ -54,16 +53,14 @@ extension Agent {
       }
     case .certificate:
       let left = knownCertificateEnd - (time.wallSeconds ?? 0)
-      text.append("the push certificate ")
-      text.append(left < 0 ? "ended " : "ends in ")
+      text.append("the push certificate ", left < 0 ? "ended " : "ends in ")
       text.append(roundedSeconds: left < 0 ? -left : left)
       text.append(left < 0 ? " ago: renew it" : ": renew it")
     case .credentials:
       text.append("the service refuses our credentials: ")
       if let refused = link.refusedConfiguration {
         refused.describe(in: &text)
-        text.append("; ")
-        text.append(refused.advice)
+        text.append("; ", refused.advice)
       } else {
         let start = text.count
         appendConfigProblem(to: &text)
@@ -101,23 +98,19 @@ extension Agent {
 
   private mutating func runCommand(_ kind: Troubles.Kind, _ began: Bool, _ reason: borrowing Text) {
     var text = Text(capacity: 1200)
-    text.append("running the on-trouble command: ")
-    text.append(reason)
+    text.append("running the on-trouble command: ", reason)
     output.log.write(.notice, text)
     text.clear()
     text.append(began ? "TINYPUSH_TROUBLE=began" : "TINYPUSH_TROUBLE=over")
     text.append(byte: 0)
-    text.append("TINYPUSH_KIND=")
-    text.append(kind.name)
+    text.append("TINYPUSH_KIND=", kind.name)
     text.append(byte: 0)
-    text.append("TINYPUSH_REASON=")
-    text.append(printable: reason)
+    text.append("TINYPUSH_REASON=", printable: reason)
     let error = troubleCommand.start(
       config.onTrouble, text, epoll: events.epoll, at: Clock.now())
     guard error != 0 else { return }
     text.clear()
-    text.append("the on-trouble command cannot be started: ")
-    text.append(cString: clinux_error_text(error))
+    text.append("the on-trouble command cannot be started: ", cString: clinux_error_text(error))
     output.log.write(.error, text)
   }
 }

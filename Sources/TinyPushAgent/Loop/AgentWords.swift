@@ -7,9 +7,7 @@ extension Agent {
   mutating func logStart() {
     output.keepPage(at: config.status)
     var text = Text()
-    text.append("delivering ")
-    text.append(printable: config.spool.span)
-    text.append(" to ")
+    text.append("delivering ", printable: config.spool.span, " to ")
     if config.courier.hasDevices { text.append(printable: gateway.span) }
     if config.courier.hasWebPush {
       text.append(config.courier.hasDevices ? ", and to browsers" : "browsers")
@@ -23,8 +21,7 @@ extension Agent {
     if !config.courier.isOnce { output.log.write(.info, text) }
     if spool.wasOpen {
       text.clear()
-      text.append("spool ")
-      text.append(printable: config.spool.span)
+      text.append("spool ", printable: config.spool.span)
       text.append(
         ": other users could replace its directories or each other's files; fixed the modes (2750, and 3770 for new/ and tmp/)"
       )
@@ -47,12 +44,9 @@ extension Agent {
 
   mutating func logConnection() {
     var text = Text()
-    text.append("connected to ")
-    text.append(cString: channels.gateway(of: lane))
-    text.append(" (")
+    text.append("connected to ", cString: channels.gateway(of: lane), " (")
     text.append(cString: connection.version)
-    text.append(", ")
-    text.append(cString: connection.suite)
+    text.append(", ", cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
     if isTold {
       if let version = connection.version, let suite = connection.suite {
@@ -104,30 +98,19 @@ extension Agent {
     let counters = courier.counters
     var text = Text()
     text.append(counters.settled)
-    text.append(" delivered (")
-    text.append(counters.settledByProof)
-    text.append(" proved), ")
+    text.append(" delivered (", counters.settledByProof, " proved), ")
     text.append(counters.refused + counters.failedCheck)
-    text.append(" failed, ")
-    text.append(counters.repeated)
-    text.append(" repeated, ")
+    text.append(" failed, ", counters.repeated, " repeated, ")
     text.append(counters.expired)
-    text.append(" expired, ")
-    text.append(counters.suppressed)
-    text.append(" suppressed")
+    text.append(" expired, ", counters.suppressed, " suppressed")
     if counters.limited > 0 {
-      text.append(", ")
-      text.append(counters.limited)
-      text.append(" over the limit")
+      text.append(", ", counters.limited, " over the limit")
     }
     if counters.gone > 0 {
-      text.append(", ")
-      text.append(counters.gone)
-      text.append(" to devices that are gone")
+      text.append(", ", counters.gone, " to devices that are gone")
     }
     if counters.settledByTime > 0 {
-      text.append("; no answer proves ")
-      text.append(counters.settledByTime)
+      text.append("; no answer proves ", counters.settledByTime)
       text.append(" of the deliveries, but the gateway acknowledged and did not refuse them")
     }
     if status == .tryLater || status == .config {
@@ -135,8 +118,7 @@ extension Agent {
       if status == .tryLater { text.append(": try again later") }
       let problem = connectionProblem
       if problem.count > 0 {
-        text.append(". The last connection: ")
-        text.append(bytes: problem)
+        text.append(". The last connection: ", bytes: problem)
       }
     }
     output.log.write(.info, text)

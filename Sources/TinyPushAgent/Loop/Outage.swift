@@ -30,8 +30,7 @@ struct Outage {
     if attempts > 0 {
       text.append("; after ")
       text.append(rounded: since.until(now))
-      text.append(" offline, ")
-      text.append(attempts)
+      text.append(" offline, ", attempts)
       text.append(attempts == 1 ? " attempt" : " attempts")
     }
     return true

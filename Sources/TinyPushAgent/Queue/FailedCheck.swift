@@ -89,9 +89,7 @@ struct FailedCheck: ~Copyable {
       return isGood(line.list(in: text))
     case .refused(let refusal, _):
       if let line, line.listLine > 0, refusal.reason == .missingRecipient {
-        why.append("recipients file ")
-        why.append(printable: line.list(in: text))
-        why.append(", line ")
+        why.append("recipients file ", printable: line.list(in: text), ", line ")
         why.append(line.listLine)
         why.append(
           " was wrong, so the token is unknown: add the token to the notification, or send it yourself"
@@ -137,9 +135,7 @@ struct FailedCheck: ~Copyable {
   private mutating func isGood(_ list: Span<UInt8>) -> Bool {
     let found = lists.look(into: list)
     if found.error == 0, found.hasRecipients { return true }
-    why.append("recipients file ")
-    why.append(printable: list)
-    why.append(": ")
+    why.append("recipients file ", printable: list, ": ")
     if found.error == 0 {
       why.append("contains no token")
     } else {

@@ -39,8 +39,7 @@ public struct OutcomeWatch: ~Copyable {
       throw .noReceipt(error)
     }
     var text = Text(capacity: 300)
-    text.append("new/")
-    text.append(bytes: name)
+    text.append("new/", bytes: name)
     path = text.cString()
     self.name = CString(name)
     inotify = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))

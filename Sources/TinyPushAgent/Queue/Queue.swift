@@ -39,9 +39,7 @@ public struct Queue: ~Copyable {
     guard let root = Descriptor.spool(spool, error: &error) else {
       let problem = DropBox.Problem.noSpool(error)
       if error == EACCES {
-        message.append("spool ")
-        message.append(printable: CString.span(spool))
-        message.append(": ")
+        message.append("spool ", printable: CString.span(spool), ": ")
         message.append(cString: clinux_error_text(error))
         message.append(": run the command as root (sudo), or as a member of the spool's group")
       } else {

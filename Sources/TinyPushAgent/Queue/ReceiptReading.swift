@@ -124,8 +124,7 @@ struct SenderReceipt: ~Copyable {
   /// Asks for an event when the agent writes to the receipt.
   func watch(_ inotify: Int32) {
     var path = Text(capacity: 40)
-    path.append("/proc/self/fd/")
-    path.append(file.number)
+    path.append("/proc/self/fd/", file.number)
     path.withCString { _ = inotify_add_watch(inotify, $0, UInt32(IN_MODIFY)) }
   }
 

@@ -66,8 +66,7 @@ final class ReceivedFile {
 
   private static func fileName(_ number: Int) -> CString {
     var text = Text(capacity: 32)
-    text.append("received.")
-    text.append(number)
+    text.append("received.", number)
     return text.cString()
   }
 

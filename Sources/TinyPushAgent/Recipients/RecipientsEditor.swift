@@ -46,8 +46,7 @@ public struct RecipientsEditor: ~Copyable {
     guard let lock = DirectoryLock(directory.number, waitMs: DirectoryLock.patience, error: &error)
     else {
       guard error == EWOULDBLOCK else { throw Self.explain(error, path.span, nil, in: &message) }
-      message.append("another program has locked ")
-      message.append(printable: path.span)
+      message.append("another program has locked ", printable: path.span)
       message.append(" for 10 s: try again, or end that program")
       throw .tryLater
     }
@@ -171,11 +170,9 @@ public struct RecipientsEditor: ~Copyable {
   public static func explain(
     _ error: Int32, _ directory: Span<UInt8>, _ name: Span<UInt8>?, in message: inout Text
   ) -> ExitStatus {
-    message.append("recipients ")
-    message.append(printable: directory)
+    message.append("recipients ", printable: directory)
     if let name {
-      message.append("/")
-      message.append(printable: name)
+      message.append("/", printable: name)
     }
     message.append(": ")
     switch error {

@@ -47,8 +47,7 @@ struct RecipientsLookup: ~Copyable {
     guard RecipientsFile.isName(name) else { return EINVAL }
     var path = Text(capacity: 4200)
     path.append(cString: directory.pointer)
-    path.append("/")
-    path.append(bytes: name)
+    path.append("/", bytes: name)
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let file = path.withCString { clinux_open(AT_FDCWD, $0, flags, 0) }
     guard file >= 0 else { return -file }

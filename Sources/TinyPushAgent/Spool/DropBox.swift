@@ -46,9 +46,7 @@ public struct DropBox: ~Copyable {
     @inline(never)
     public func text(_ spool: UnsafePointer<CChar>) -> Text {
       var text = Text()
-      text.append("spool ")
-      text.append(printable: CString.span(spool))
-      text.append(": ")
+      text.append("spool ", printable: CString.span(spool), ": ")
       switch self {
       case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM):
         text.append("no permission to write to tmp/ and new/: ")
@@ -197,8 +195,7 @@ public struct DropBox: ~Copyable {
     if isSynced, fdatasync(file.number) != 0 { throw .cannotWrite(clinux_errno()) }
     guard !hasName else { return }
     var path = Text(capacity: 32)
-    path.append("/proc/self/fd/")
-    path.append(file.number)
+    path.append("/proc/self/fd/", file.number)
     let source = path.cString()
     guard linkat(AT_FDCWD, source.pointer, tmp.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
     else { throw .cannotWrite(clinux_errno()) }
@@ -218,8 +215,7 @@ public struct DropBox: ~Copyable {
     name.append(Int64(time.tv_sec), digits: 10)
     name.append(".")
     name.append(Int64(time.tv_nsec), digits: 9)
-    name.append(".")
-    name.append(getpid())
+    name.append(".", getpid())
     if isAwaited { name.append(SpoolName.awaited) }
     return name.cString()
   }

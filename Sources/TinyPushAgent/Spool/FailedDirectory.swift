@@ -174,8 +174,7 @@ struct FailedDirectory: ~Copyable {
       var end = Text(capacity: 32)
       end.append(suffix)
       if number > 1 {
-        end.append(".")
-        end.append(number)
+        end.append(".", number)
       }
       let bytes = CString.span(name)
       var target = Text(capacity: 300)

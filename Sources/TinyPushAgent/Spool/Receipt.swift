@@ -60,9 +60,7 @@ enum Receipt {
   /// Records that the file leaves.
   static func end(_ name: Span<UInt8>, in root: Int32) {
     var text = Text(capacity: 300)
-    text.append("= ")
-    text.append(bytes: name)
-    text.append("\n")
+    text.append("= ", bytes: name, "\n")
     append(text, for: name, in: root)
   }
 

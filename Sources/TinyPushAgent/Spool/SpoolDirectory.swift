@@ -76,12 +76,9 @@ public struct SpoolDirectory: ~Copyable {
     _ error: Int32, _ path: UnsafePointer<CChar>, _ part: StaticString, _ advice: StaticString,
     _ message: inout Text
   ) -> ExitStatus {
-    message.append("spool ")
-    message.append(cString: path)
+    message.append("spool ", cString: path)
     message.append(part)
-    message.append(": ")
-    message.append(cString: clinux_error_text(error))
-    message.append(": ")
+    message.append(": ", cString: clinux_error_text(error), ": ")
     if error == EPERM {
       message.append("belongs to another user than the spool: give it to the spool's owner")
     } else {

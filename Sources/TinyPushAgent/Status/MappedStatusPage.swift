@@ -339,8 +339,7 @@ extension Agent {
     var page = MappedStatusPage()
     guard page.keep(at: path) == 0 else { return }
     var text = Text(capacity: 2048)
-    text.append("the agent could not start: ")
-    text.append(reason)
+    text.append("the agent could not start: ", reason)
     page.record(.error, text.bytes)
     page.change(.devices, .down, words: text.bytes)
   }

@@ -56,9 +56,7 @@ public struct ProgressBar: ~Copyable {
     guard isDue() else { return }
     isDrawn = true
     line.clear()
-    line.append("\r\u{1B}[K")
-    line.append(count)
-    line.append(" received")
+    line.append("\r\u{1B}[K", count, " received")
     line.write(to: STDERR_FILENO)
   }
 
@@ -84,9 +82,7 @@ public struct ProgressBar: ~Copyable {
   private mutating func draw(_ counters: Counters, inFlight: Int) {
     draw()
     line.append(counters.settled)
-    line.append(" delivered, ")
-    line.append(inFlight)
-    line.append(" in flight")
+    line.append(" delivered, ", inFlight, " in flight")
     line.write(to: STDERR_FILENO)
   }
 

@@ -42,9 +42,7 @@ public struct SuppressionDirectory: ~Copyable {
   public static func explain(
     _ error: Int32, _ path: UnsafePointer<CChar>, in text: inout Text
   ) -> ExitStatus {
-    text.append("state ")
-    text.append(printable: CString.span(path))
-    text.append(": ")
+    text.append("state ", printable: CString.span(path), ": ")
     text.append(cString: clinux_error_text(error))
     switch error {
     case EACCES, EPERM, EROFS:

@@ -106,9 +106,7 @@ public struct Terminal {
   @inline(never)
   public func begin(_ colour: Colour, in text: inout Text) {
     guard isColoured else { return }
-    text.append("\u{1B}[")
-    text.append(colour.rawValue)
-    text.append("m")
+    text.append("\u{1B}[", colour.rawValue, "m")
   }
 
   /// Ends the colour or style.

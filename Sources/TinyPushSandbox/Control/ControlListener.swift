@@ -16,8 +16,7 @@ struct ControlListener: ~Copyable {
     descriptor = clinux_listen_local(home.descriptor, Self.name.cString, 8)
     guard descriptor < 0 else { return }
     var text = Text(capacity: 8192)
-    text.append("cannot listen at ")
-    text.append(home.path("/control"))
+    text.append("cannot listen at ", home.path("/control"))
     text.append(": ", cString: clinux_error_text(-descriptor))
     SandboxFailure.print(text)
     throw .cannotCreate

@@ -23,8 +23,7 @@ struct DeviceFiles: ~Copyable {
   /// Prints that a file cannot be written, and returns the failure.
   func fail(_ refusal: Devices.Refusal) -> SandboxFailure {
     var text = Text(capacity: 8192)
-    text.append("cannot write ")
-    text.append(home.path("/devices"))
+    text.append("cannot write ", home.path("/devices"))
     if case .file(let error) = refusal {
       text.append(": ", cString: clinux_error_text(error))
     }

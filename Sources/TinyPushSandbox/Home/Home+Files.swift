@@ -53,9 +53,7 @@ extension Home {
     let error = Self.replace(path(name), by: text, mode: mode)
     guard error != 0 else { return }
     var words = Text(capacity: 8192)
-    words.append("cannot write ")
-    words.append(path(name))
-    words.append(": ")
+    words.append("cannot write ", path(name), ": ")
     words.append(cString: clinux_error_text(error))
     SandboxFailure.print(words)
     throw .cannotCreate

@@ -56,25 +56,11 @@ extension Agent {
     if connectionState.wasCutOff, !connection.isOurFault {
       text.append(" It did so right after the handshake: run \"tinypush check\" to find out why.")
     }
-    countFiles()
     publish(.down, text.bytes, from: start)
     output.log(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: events.epoll, closeNotify: false)
     link.disconnected(at: Clock.now(), byPeer: false)
   }
-
-  /// Counts the waiting files for the status page, because nothing is scanned without a connection.
-  ///
-  /// A very large spool is counted only once.
-  private mutating func countFiles() {
-    guard !courier.areFilesKnown, outage.attempts == 1 || filesFound < Self.recountedMax
-    else {
-      return
-    }
-    filesFound = spool.count(scratch.room())
-  }
-
-  private static let recountedMax = 100_000
 
   /// Reads the received bytes before anything is written: an answer may be followed by a reset.
   ///

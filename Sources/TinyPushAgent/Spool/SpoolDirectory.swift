@@ -120,16 +120,6 @@ public struct SpoolDirectory: ~Copyable {
     return nil
   }
 
-  /// Returns the number of files in `new/` and `taken/`.
-  func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
-    var names = 0
-    DirectoryEntry.forEach(in: new.number, room) { entry in
-      if entry.mayBeFile, SpoolName.isTaken(CString.span(entry.name)) { names += 1 }
-    }
-    DirectoryEntry.forEach(in: taken.number, room) { entry in if entry.mayBeFile { names += 1 } }
-    return names
-  }
-
   /// Opens `new/` again if another directory has taken its name.
   private mutating func reopenNew() {
     var error: Int32 = 0

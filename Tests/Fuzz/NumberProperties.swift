@@ -43,8 +43,9 @@ private func laterNameViolation(_ bytes: [UInt8]) -> String? {
   name += bytes.prefix(200)
   for last in [UInt8(0x2E), 0x40] {
     name[44] = last
-    _ = LaterName.isReplaced(
-      name.span, by: bytes.span, arrivalNs: 0, older: 0..<1, key: word(bytes, 0))
+    guard let known = LaterName(name.span) else { continue }
+    let source = LaterName.source(of: LaterName.rest(of: name.span))
+    if known.headBytes + source.count > name.count { return "a name in later/ has a longer source" }
   }
   return nil
 }

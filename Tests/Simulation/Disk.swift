@@ -54,16 +54,8 @@ struct Item {
     return item
   }
 
-  /// Whether `other` comes later in the spool and is not the same notification to another
-  /// recipient.
-  func isBefore(_ other: Item) -> Bool {
-    if let number, let next = other.number, World.serial(of: number) > 0,
-      World.serial(of: number) == World.serial(of: next)
-    {
-      return false
-    }
-    return (source, identity) < (other.source, other.identity)
-  }
+  /// The number of the file that it was put into.
+  var file: Int { identity / Self.identities / SpoolFile.itemsMax }
 
   /// Whether a failure at `offset` of the file is about this text.
   func isText(at offset: Int?) -> Bool {

@@ -18,8 +18,8 @@ extension Ledger {
     var lists: [String: [List]] = [:]
     /// The numbers that each decided item went to, by identity.
     var settled: [Int: [Int]] = [:]
-    /// How many files had a name: of two, the older one replaces nothing of its name in `later/`.
-    var puts: [String: Int] = [:]
+    /// The files that were put, by number.
+    var files: [Int: SpoolFile] = [:]
     /// The items that were replaced, by identity.
     var replaced: [Int: Item] = [:]
     /// Removed items, with the agent of that time and its count of superseded notifications.
@@ -136,12 +136,12 @@ extension Ledger {
       let file = disk.waiting.filter({ $0.holds(item) }).min(by: { $0.openedAt < $1.openedAt })
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < file.openedAt {
-      // If two notifications of one name have both come from later/, neither replaces the other
+      // If two notifications of one file have both come from later/, neither replaces the other
       // (lanes seed 91015143).
-      if file.wasReleased, other.waitsAgain, item.source == other.items.first?.source { continue }
-      if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }),
-        waiting.puts[item.source] ?? 0 < 2 || item.source != first.source
-      {
+      if file.wasReleased, other.waitsAgain, item.file == other.items.first?.file { continue }
+      if let first = other.items.first(where: {
+        $0.collapseKey == key && comes($0, before: item) == true
+      }) {
         complain(
           "\(number) is sent, and \(first.number!), which it replaces, still waits in later/")
       }
@@ -180,14 +180,12 @@ extension Ledger {
     for other in disk.later.values where other.waitsSince > file.waitsSince {
       // A link had the newer one before. It went to later/ behind the older one, and comes after it.
       if hasLanes, other.items.contains(where: { taken.contains($0.number ?? 0) }) { continue }
-      // If two notifications of one name have both come from later/, neither replaces the other
+      // If two notifications of one file have both come from later/, neither replaces the other
       // (lanes seed 91003924).
-      if other.waitsAgain, item.source == other.items.first?.source { continue }
-      // A file may come before another one with an earlier name, and is the older one then (lanes seed
-      // 3337).
+      if other.waitsAgain, item.file == other.items.first?.file { continue }
       if let last = other.items.first(where: {
-        $0.collapseKey == key && item.isBefore($0) && item.putAt <= $0.putAt
-      }), waiting.puts[item.source] ?? 0 < 2 || item.source != last.source {
+        $0.collapseKey == key && comes(item, before: $0) == true
+      }) {
         complain("\(item.number!) is released, and \(last.number!), which replaces it, still waits")
       }
     }
@@ -256,9 +254,32 @@ extension Ledger {
     return true
   }
 
+  /// Whether an item came before another one; nil: the agent may take either for the older one.
+  ///
+  /// Of the same notification to two recipients, neither came before the other.
+  private func comes(_ item: Item, before other: Item) -> Bool? {
+    let serial = World.serial(of: item.number ?? 0)
+    if serial > 0, serial == World.serial(of: other.number ?? 0) { return false }
+    if item.file == other.file { return item.identity < other.identity }
+    guard suppressing.isClockSteady else { return nil }
+    // When an item that was appended to a file came, the agent knows only roughly.
+    let (until, otherUntil) = (lastChange(of: item), lastChange(of: other))
+    if until < other.putAt { return true }
+    if otherUntil < item.putAt { return false }
+    guard until == item.putAt, otherUntil == other.putAt else { return nil }
+    return (item.source, item.identity) < (other.source, other.identity)
+  }
+
+  /// Returns when something was last written to the file of an item.
+  private func lastChange(of item: Item) -> Instant {
+    max(waiting.files[item.file]?.cameAt ?? item.putAt, item.putAt)
+  }
+
   private func isReplaced(_ item: Item, in file: SpoolFile) -> Bool {
     guard let key = item.collapseKey,
-      waiting.keyed[key]!.contains(where: { item.isBefore($0) && mayReplace($0, file) })
+      waiting.keyed[key]!.contains(where: {
+        comes(item, before: $0) != false && mayReplace($0, file)
+      })
     else { return false }
     waiting.replaced[item.identity] = item
     return true
@@ -296,7 +317,7 @@ extension Ledger {
         continue
       }
       let hasArrived = waiting.keyed[item.collapseKey!]!.contains { other in
-        guard item.isBefore(other) else { return false }
+        guard comes(item, before: other) != false else { return false }
         if waiting.forgotten[other.identity] != nil || mayExpire(other) { return true }
         return waiting.settled[other.identity]?.allSatisfy { number in
           guard let at = gateway.acceptedAt[number] else { return true }

@@ -33,7 +33,7 @@ extension World {
     disk.put(name, text.bytes, items: ledger.put(items, into: name))
     disk.new[name]!.number = ledger.filesPut
     disk.new[name]!.itemsPut = items.count
-    ledger.waiting.puts[name, default: 0] += 1
+    ledger.waiting.files[ledger.filesPut] = disk.new[name]
     if tells { notices.append(.ended(name)) }
   }
 

@@ -213,10 +213,6 @@ func `a notification keeps the arrival of its file however often it waits`(sourc
   }
 }
 
-private func isReplaced(_ later: String, older: Range<Int64>) -> Bool {
-  LaterName.isReplaced(later.utf8.span, by: "tank".utf8.span, arrivalNs: 5, older: older, key: 7)
-}
-
 @Test func `a name that version 0.2.0 put into later/ is read, and its file is older`() throws {
   let name = "1700000000.0000000000000007.00112233445566aa.tank"
   let read = LaterName(name.utf8.span)
@@ -225,11 +221,37 @@ private func isReplaced(_ later: String, older: Range<Int64>) -> Bool {
   #expect(known.arrivalNs == 0)
   let rest = String(LaterName.rest(of: name.utf8.span))
   #expect(rest == "tank")
-  #expect(isReplaced(name, older: 0..<0))
+  #expect(comes(at: known.arrivalNs, "tank", before: 1_700_000_000) == true)
 }
 
-@Test(arguments: [(1, true), (4, true), (5, true), (6, false)])
-func `a newer file of the same name is not replaced`(arrivalNs: Int64, replaces: Bool) {
-  let name = laterName("tank", arrivalNs: arrivalNs, identity: 1)
-  #expect(isReplaced(name, older: 1..<5) == replaces)
+/// Returns whether a waiting notification came before one of the file "tank", by the courier's rule.
+private func comes(
+  at seconds: Int64, _ name: String, before other: Int64, otherHasWaited: Bool = false
+) -> Bool? {
+  var clock = ArrivalClock(plausibleSince: 1_000_000_000)
+  let time = Time(
+    now: Instant(milliseconds: 1_000_000), wallSeconds: 1_700_001_000,
+    clockMilliseconds: 1_700_001_000_000)
+  clock.observe(time)
+  let one = Origin(arrivalNs: seconds * 1_000_000_000, hasWaited: true, clock, time)
+  let two = Origin(arrivalNs: other * 1_000_000_000, hasWaited: otherHasWaited, clock, time)
+  return one.comes(name.utf8.span, before: two, "tank".utf8.span)
+}
+
+@Test(
+  arguments: [
+    // The clock tells, whatever the names.
+    (1_700_000_001, "tank", true), (1_700_000_003, "tank", false),
+    (1_700_000_001, "z", true), (1_700_000_003, "a", false),
+    // At the same moment, the names tell; of one file, what has waited is older.
+    (1_700_000_002, "tank", true), (1_700_000_002, "a", true), (1_700_000_002, "z", false),
+    // The clock was not set, or was set back.
+    (60, "tank", nil), (60, "a", nil), (1_900_000_000, "tank", nil), (1_900_000_000, "z", nil),
+  ] as [(Int64, String, Bool?)])
+func `the file that came first is the older one`(seconds: Int64, name: String, isOlder: Bool?) {
+  #expect(comes(at: seconds, name, before: 1_700_000_002) == isOlder)
+}
+
+@Test func `two notifications of one file that have both waited have no order`() {
+  #expect(comes(at: 1_700_000_002, "tank", before: 1_700_000_002, otherHasWaited: true) == nil)
 }

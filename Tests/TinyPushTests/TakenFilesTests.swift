@@ -9,7 +9,10 @@ extension TakenFiles {
   ) -> FileNumber {
     var path = PathName()
     path.set { $0.append(bytes: name.bytes.span) }
-    return append(path, arrivalNs: arrivalNs, cameAt: 1, offset: offset, isReleased: isReleased)
+    let origin = Origin(
+      arrivalNs: arrivalNs, hasWaited: isReleased, ArrivalClock(plausibleSince: 0),
+      Time(now: Instant(milliseconds: 0), wallSeconds: nil))
+    return append(path, arrivalNs: arrivalNs, origin, cameAt: 1, offset: offset)
   }
 
   fileprivate func string(_ number: FileNumber) -> String { String(name(number)) }

@@ -42,7 +42,7 @@ extension Courier {
       }
       replaceRest(of: entry.text)
     }
-    let age = time.clockMilliseconds / 1000 - files[file].originNs / 1_000_000_000
+    let age = time.clockMilliseconds / 1000 - files[file].origin.arrivalNs / 1_000_000_000
     let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
     // A lane is free sooner than a service that takes nothing is well.
     let lacksLane = entry.lane == .devices && entry.subscription != Outbox.none
@@ -96,7 +96,9 @@ extension Courier {
   ///
   /// The agent removes the file during a scan, and calls ``cancelled(_:)`` with the number of
   /// removed files.
-  public func isReplaced(_ name: Span<UInt8>) -> Bool { later.isReplaced(name) }
+  public func isReplaced(_ name: Span<UInt8>) -> Bool {
+    later.isReplaced(name, files, arrivals, time)
+  }
 
   /// Records how many replaced files of `later/` were removed.
   public mutating func cancelled(_ count: Int) {

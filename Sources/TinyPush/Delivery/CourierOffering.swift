@@ -115,14 +115,13 @@ extension Courier {
   /// Drops the older notifications that a notification with a `collapse-id` replaces.
   ///
   /// A notification replaces another one with the same ID and the same recipients of which nothing
-  /// was sent, and that comes before it: in the same file, or in a file with a smaller name. Returns
-  /// whether the notification itself is replaced.
+  /// was sent, and that came before it. Returns whether the notification itself is replaced.
   @inline(never)
   mutating func replace(
     _ notification: Notification, _ text: UInt16, of file: FileNumber
   ) -> Bool {
     let key = notification.collapseKey
-    var isReplaced = later.containsNewer(key, than: files.name(file))
+    var isReplaced = later.containsNewer(key, than: file, files, arrivals, time)
     var older = Outbox.none
     repeat {
       older = Outbox.none
@@ -142,47 +141,21 @@ extension Courier {
       return true
     }
     if later.mayContain(key) {
-      let since = settings.plausibleSince * 1_000_000_000
-      let until = cameByClock(file) ? max(since, files[file].originNs) : since
-      later.beginCancelling(key, of: file, files, older: since..<until)
+      later.beginCancelling(key, of: file)
       // The notification must survive a power cut before the ones that it replaces are removed.
       recorder.isUnsynced = true
     }
     return false
   }
 
-  /// Whether the notifications of a file come before those of another one that was read later; nil:
+  /// Whether the notifications of a file came before those of another one that was read later; nil:
   /// nobody knows, so that neither replaces the other.
   private func comes(_ file: FileNumber, before other: FileNumber) -> Bool? {
-    let (one, two) = (
-      LaterName.source(of: files.name(file)), LaterName.source(of: files.name(other))
-    )
-    // Of the same file, a notification that has waited in `later/` is the older one.
-    if file != other, one.equals(two), files[file].isReleased || files[other].isReleased {
-      let isReleased = files[file].isReleased
-      let (waited, read) = isReleased ? (file, other) : (other, file)
-      return files[read].isReleased || files[waited].originNs > files[read].originNs
-        ? nil : isReleased
-    }
-    // Of two files of one name, the rest of the older one may be read after the newer one. A wrong
-    // clock gets their arrivals wrong, and a file that is read again has a new age. If they differ,
-    // nobody knows which file came first.
-    if file != other, one.equals(two) {
-      let isOlder = files[file].arrivalNs < files[other].arrivalNs
-      guard cameByClock(file), cameByClock(other),
-        isOlder == (files[file].age < files[other].age)
-      else { return nil }
-      return isOlder
-    }
-    return !two.sorts(before: one)
-  }
-
-  /// Whether the clock was set when a file came, as far as the agent can tell.
-  ///
-  /// A file that came in the future came before the clock was set back.
-  private func cameByClock(_ file: FileNumber) -> Bool {
-    let seconds = files[file].arrivalNs / 1_000_000_000
-    return seconds >= settings.plausibleSince && seconds <= time.wallSeconds ?? .max
+    file == other
+      ? true
+      : files[file].origin.comes(
+        LaterName.source(of: files.name(file)), before: files[other].origin,
+        LaterName.source(of: files.name(other)))
   }
 
   /// Notes which notifications a notification replaces that is put into `later/`.

@@ -179,9 +179,12 @@ extension Courier {
     let known = TakenName(waiting.taken.smallest())!
     name.set { waiting.appendTakenSource(to: &$0) }
     waiting.taken.removeSmallest()
+    let arrivalNs =
+      known.isReleased ? LaterName.arrivalNs(in: name.bytes()) : known.arrivalNs
     let number = files.append(
-      name, arrivalNs: known.arrivalNs, cameAt: cameAt(known.arrivalNs), offset: known.offset,
-      isReleased: known.isReleased,
+      name, arrivalNs: known.arrivalNs,
+      Origin(arrivalNs: arrivalNs, hasWaited: known.isReleased, arrivals, time),
+      cameAt: cameAt(known.arrivalNs), offset: known.offset,
       mayGrow: !known.isReleased && !SpoolName.isFromSend(name.bytes()),
       movesToFailed: known.movesToFailed)
     reader.begin(number, files[number].cursor)
@@ -256,6 +259,10 @@ extension Courier {
         reader.cursor.waitsSince = nil
         // What was appended came later than the file, even if the clock was set back since.
         files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
+        if !files[file].isReleased, facts.modifiedNs > files[file].origin.arrivalNs {
+          files[file].origin = Origin(
+            arrivalNs: facts.modifiedNs, hasWaited: false, arrivals, time)
+        }
       }
       files[file].size = facts.size
       if isWhole { files[file].mayGrow = facts.mayGrow }
@@ -273,7 +280,9 @@ extension Courier {
     waiting.succeeded()
     troubles.took(&reports)
     let number = files.append(
-      name, arrivalNs: facts.arrivalNs, cameAt: cameAt(facts.arrivalNs), mayGrow: facts.mayGrow)
+      name, arrivalNs: facts.arrivalNs,
+      Origin(arrivalNs: facts.arrivalNs, hasWaited: false, arrivals, time),
+      cameAt: cameAt(facts.arrivalNs), mayGrow: facts.mayGrow)
     reader.begin(number, files[number].cursor)
   }
 

@@ -17,11 +17,8 @@ struct LaterFiles: ~Copyable {
   private(set) var fileName = Text(capacity: 256)
   /// The key of a newly read notification, which replaces waiting ones with the same key.
   private(set) var cancelKey: UInt64?
-  /// The name of the file with that notification, and when the file came.
-  private var cancelName = Text(capacity: 256)
-  private var cancelArrivalNs: Int64 = 0
-  /// When older files came.
-  private var olderArrivals: Range<Int64> = 0..<0
+  /// The file with that notification.
+  private var cancelFile = FileNumber(0)
 
   init() {}
 
@@ -43,7 +40,7 @@ struct LaterFiles: ~Copyable {
   ) {
     fileName.clear()
     LaterName.append(
-      due: due, key: key, source: files.name(file), arrivalNs: files[file].originNs,
+      due: due, key: key, source: files.name(file), arrivalNs: files[file].origin.arrivalNs,
       identity: identity, to: &fileName)
   }
 
@@ -89,37 +86,45 @@ struct LaterFiles: ~Copyable {
     return names.contains { LaterName($0)?.key == key }
   }
 
-  /// Returns whether a notification with this key waits that comes from a file with a larger name.
-  func containsNewer(_ key: UInt64, than name: Span<UInt8>) -> Bool {
-    names.contains {
-      guard LaterName($0)?.key == key else { return false }
-      let source = LaterName.source(of: LaterName.rest(of: $0))
-      return LaterName.source(of: name).sorts(before: source)
-    }
+  /// Returns whether a notification with this key waits that is newer than those of a file.
+  func containsNewer(
+    _ key: UInt64, than file: FileNumber, _ files: borrowing TakenFiles,
+    _ arrivals: ArrivalClock, _ time: Time
+  ) -> Bool {
+    names.contains { comes($0, key, before: file, files, arrivals, time) == false }
+  }
+
+  /// Returns whether the notification in the file `name` came before those of another file.
+  ///
+  /// Nil: nobody knows, or the notification has another key.
+  private func comes(
+    _ name: Span<UInt8>, _ key: UInt64, before file: FileNumber, _ files: borrowing TakenFiles,
+    _ arrivals: ArrivalClock, _ time: Time
+  ) -> Bool? {
+    guard let known = LaterName(name), known.key == key else { return nil }
+    let origin = Origin(arrivalNs: known.arrivalNs, hasWaited: true, arrivals, time)
+    return origin.comes(
+      LaterName.source(of: LaterName.rest(of: name)), before: files[file].origin,
+      LaterName.source(of: files.name(file)))
   }
 
   /// Begins to replace the waiting notifications with this key by one that was read.
   ///
-  /// - Parameters:
-  ///   - file: the file of that notification.
-  ///   - older: when older files came.
-  mutating func beginCancelling(
-    _ key: UInt64, of file: FileNumber, _ files: borrowing TakenFiles, older: Range<Int64>
-  ) {
+  /// - Parameter file: the file of that notification.
+  mutating func beginCancelling(_ key: UInt64, of file: FileNumber) {
     cancelKey = key
-    cancelName.clear()
-    files.appendName(file, to: &cancelName)
-    cancelArrivalNs = files[file].originNs
-    olderArrivals = older
+    cancelFile = file
   }
 
   mutating func endCancelling() { cancelKey = nil }
 
   /// Returns whether the file with this name is replaced.
-  func isReplaced(_ name: Span<UInt8>) -> Bool {
+  func isReplaced(
+    _ name: Span<UInt8>, _ files: borrowing TakenFiles, _ arrivals: ArrivalClock,
+    _ time: Time
+  ) -> Bool {
     guard let cancelKey else { return false }
-    return LaterName.isReplaced(
-      name, by: cancelName.bytes, arrivalNs: cancelArrivalNs, older: olderArrivals, key: cancelKey)
+    return comes(name, cancelKey, before: cancelFile, files, arrivals, time) == true
   }
 
   // MARK: - Releasing

@@ -137,20 +137,4 @@ public struct LaterName {
   private static func withoutNumber(_ name: Span<UInt8>) -> Span<UInt8> {
     isReleased(name) ? name.extracting(0..<name.count - hashDigits - 1) : name
   }
-
-  /// Returns whether a notification with key `key` in the file `name` replaces the file `later`.
-  ///
-  /// - Parameters:
-  ///   - arrivalNs: when the file `name` came.
-  ///   - older: the arrivals of older files.
-  public static func isReplaced(
-    _ later: Span<UInt8>, by name: Span<UInt8>, arrivalNs: Int64, older: Range<Int64>, key: UInt64
-  ) -> Bool {
-    guard let known = LaterName(later), known.key == key else { return false }
-    let (new, old) = (source(of: name), source(of: rest(of: later)))
-    guard new.equals(old) else { return !new.sorts(before: old) }
-    // Of the same file, a notification that has waited before is the older one.
-    let isOlder = known.arrivalNs == arrivalNs || known.arrivalNs == 0
-    return !isReleased(name) && (isOlder || older.contains(known.arrivalNs))
-  }
 }

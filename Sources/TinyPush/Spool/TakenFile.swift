@@ -25,8 +25,8 @@ struct TakenFile: BitwiseCopyable {
 
   /// When the file came into `new/`, in UNIX nanoseconds, as its name says.
   var arrivalNs: Int64
-  /// The same of the file from which a notification went to `later/` and came back in this file.
-  var originNs: Int64
+  /// The same of its notifications: one that came back from `later/` came in another file.
+  var origin: Origin
   /// When the file came, or else was first seen: `ttl` counts from here.
   ///
   /// In milliseconds of the monotonic clock.
@@ -37,8 +37,6 @@ struct TakenFile: BitwiseCopyable {
   var size: Int64 = 0
   /// The number of files taken before this one; the file's number holds its low 16 bits.
   var age: UInt32
-  /// Whether the file came from `later/`.
-  var isReleased: Bool
   /// Whether the sender waits for the outcome.
   var isAwaited: Bool
   /// Whether a program may still have the file open and append to it.
@@ -76,4 +74,7 @@ struct TakenFile: BitwiseCopyable {
   ///
   /// To repeat a smaller one costs less than to rename it.
   static let largeMin: Int64 = 65_536
+
+  /// Whether the file came from `later/`.
+  var isReleased: Bool { origin.hasWaited }
 }

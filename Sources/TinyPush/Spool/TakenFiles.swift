@@ -80,11 +80,12 @@ struct TakenFiles: ~Copyable {
   ///
   /// - Parameters:
   ///   - path: the name that the file had in `new/`.
+  ///   - origin: when its notifications came there.
   ///   - cameAt: when it came, in milliseconds of the monotonic clock.
   @inline(never)
   mutating func append(
-    _ path: borrowing PathName, arrivalNs: Int64, cameAt: Int64, offset: Int64 = 0,
-    isReleased: Bool = false, mayGrow: Bool = false, movesToFailed: Bool = false
+    _ path: borrowing PathName, arrivalNs: Int64, _ origin: Origin, cameAt: Int64,
+    offset: Int64 = 0, mayGrow: Bool = false, movesToFailed: Bool = false
   ) -> FileNumber {
     // A longer name has no room in `taken/`.
     let name = TakenName.cut(path.bytes())
@@ -100,9 +101,8 @@ struct TakenFiles: ~Copyable {
     nameEnd += needed
     nameBytes += needed
     let file = TakenFile(
-      arrivalNs: arrivalNs, originNs: isReleased ? LaterName.arrivalNs(in: name) : arrivalNs,
-      cameAt: cameAt, settledTo: offset, age: nextAge,
-      isReleased: isReleased, isAwaited: SpoolName.isAwaited(name), mayGrow: mayGrow,
+      arrivalNs: arrivalNs, origin: origin, cameAt: cameAt, settledTo: offset, age: nextAge,
+      isAwaited: SpoolName.isAwaited(name), mayGrow: mayGrow,
       movesToFailed: movesToFailed, isMarked: movesToFailed, cursor: Cursor(at: offset),
       nameAt: UInt32(at), nameBytes: UInt8(name.count))
     nextAge &+= 1

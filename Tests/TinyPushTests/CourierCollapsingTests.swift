@@ -81,6 +81,22 @@ func `the file that came last replaces a notification in later/`(first: String, 
   #expect(world.pushes.map(\.expiration) == [1_700_002_222])
 }
 
+@Test(arguments: ["a", "z"])
+func `a retried notification and a waiting one do not replace each other`(retried: String) {
+  let world = World()
+  world.canDial = { _ in false }
+  world.put("m", 1, collapsing: "door", with: #", "expiration": 1700001111"#)
+  world.run(.seconds(1))
+  world.put(
+    retried,
+    text: World.notification(1, with: #", "collapse-id": "door", "failed": {"reason": "x"}"#),
+    numbers: [1])
+  world.run(.seconds(1))
+  world.canDial = { _ in true }
+  world.run(.seconds(100))
+  #expect(world.pushes.count == 2)
+}
+
 @Test func `a refused or removed notification replaces nothing`() {
   let world = World(once: true)
   world.put("a", 1, collapsing: "tank")

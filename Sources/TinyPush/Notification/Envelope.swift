@@ -206,7 +206,7 @@ package struct Envelope {
       checkSize(Rendition(payload), at: payload.range.lowerBound, text, limit, &findings)
     }
     if isSeen(.priority), notification.priority == 10 { notification.isUrgent = true }
-    if !notification.collapseID.isEmpty, findings.refusals == 0 {
+    if !notification.collapseID.isEmpty, !notification.isRetried, findings.refusals == 0 {
       notification.collapseKey = collapseKey(text)
     }
   }

@@ -32,9 +32,10 @@ public struct Notification {
   public internal(set) var notBefore: UInt32 = 0
   /// The time at which the tokens were last registered: UNIX seconds, UTC; 0: unknown.
   public internal(set) var registered: UInt32 = 0
-  /// A hash of `collapse-id` and recipients; 0: no `collapse-id`.
+  /// A hash of `collapse-id` and recipients; 0: the notification replaces none, and none replaces it.
   ///
-  /// A notification replaces an earlier one with the same key.
+  /// A notification replaces an earlier one with the same key. When a retried one first came is
+  /// unknown.
   public internal(set) var collapseKey: UInt64 = 0
   /// The content of `collapse-id`, with its escapes; empty: none.
   public internal(set) var collapseID: Range<Int> = 0..<0

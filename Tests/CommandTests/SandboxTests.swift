@@ -436,8 +436,7 @@ import Testing
     let key = box.text("sandbox/AuthKey_SANDBOXKEY.p8")
     let written = box.text("sandbox/tinypush.conf")
     try box.write(written + "ping = 1h\n", to: "sandbox/tinypush.conf")
-    // The form of an older sandbox, which had only the binary protocol.
-    let binary = box.text("sandbox/tinypush-binary.conf").replacing("protocol = binary\n", with: "")
+    let binary = box.text("sandbox/tinypush-binary.conf")
     try box.write(binary + "settle = 1s\n", to: "sandbox/tinypush-binary.conf")
     let again = try Sandbox(in: box)
     #expect(box.text("sandbox/ca.pem") + box.text("sandbox/client.pem") == before)
@@ -448,7 +447,7 @@ import Testing
     let old = box.text("sandbox/tinypush-binary.conf")
     #expect(old.contains("gateway = localhost:\(again.gateway)\n"))
     #expect(old.contains("feedback = localhost:\(again.feedback)\n"))
-    #expect(old.hasSuffix("settle = 1s\nprotocol = binary\n"))
+    #expect(old.hasSuffix("settle = 1s\n"))
     #expect(box.text("sandbox/AuthKey_SANDBOXKEY.p8") == key)
     #expect(try again.child.terminate() == 0)
   }

@@ -37,7 +37,11 @@ public enum ConfigEditor {
     change(text.bytes, wanted.bytes, without: unwanted, to: &changed)
     guard !changed.isCut, !text.isCut else { return .failed(EFBIG) }
     guard !changed.bytes.equals(text.bytes) else { return .unchanged }
-    let error = replace(path, by: changed.bytes)
+    // A link stays, and leads to the new file.
+    let resolved = realpath(path, nil)
+    defer { free(resolved) }
+    let target = resolved.map { UnsafePointer($0) } ?? path
+    let error = Replacement.write(changed.bytes, to: target, mode: 0o644, isAlike: true)
     return error == 0 ? .written : .failed(error)
   }
 
@@ -101,39 +105,5 @@ public enum ConfigEditor {
       }
     }
     return found
-  }
-
-  /// Puts a new file in the place of a file, with its owner and its mode; returns 0 or an errno.
-  private static func replace(_ path: UnsafePointer<CChar>, by text: Span<UInt8>) -> Int32 {
-    var information = stat()
-    let isThere = stat(path, &information) == 0
-    // A link stays, and leads to the new file.
-    let resolved = isThere ? realpath(path, nil) : nil
-    defer { free(resolved) }
-    let target = CString(cString: resolved.map { UnsafePointer($0) } ?? path)
-    var draft = Text(capacity: 4096)
-    draft.append(bytes: target.span)
-    draft.append(".new")
-    let draftPath = draft.cString()
-    unlink(draftPath.pointer)
-    var error: Int32 = 0
-    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-    do {
-      guard let file = Descriptor(AT_FDCWD, draftPath.pointer, flags, 0o600, error: &error) else {
-        return error
-      }
-      if isThere, fchown(file.number, information.st_uid, information.st_gid) != 0 {
-        error = clinux_errno()
-      }
-      let mode = isThere ? information.st_mode & 0o7777 : 0o644
-      if error == 0, fchmod(file.number, mode) != 0 { error = clinux_errno() }
-      if error == 0 { error = Descriptor.writeAll(file.number, text) }
-      if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
-    }
-    if error == 0, rename(draftPath.pointer, target.pointer) != 0 { error = clinux_errno() }
-    if error != 0 { unlink(draftPath.pointer) }
-    // The change survives a power cut from now on.
-    if error == 0 { sync() }
-    return error
   }
 }

@@ -38,22 +38,6 @@ public enum CredentialCopy {
   /// Writes a file that only its owner can read, and replaces another; returns 0 or an errno.
   @inline(never)
   public static func write(_ text: Span<UInt8>, to target: UnsafePointer<CChar>) -> Int32 {
-    var draft = Text(capacity: 8192)
-    draft.append(cString: target)
-    draft.append(".new")
-    let path = draft.cString()
-    unlink(path.pointer)
-    var error: Int32 = 0
-    do {
-      let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-      guard let file = Descriptor(AT_FDCWD, path.pointer, flags, 0o600, error: &error) else {
-        return error
-      }
-      error = Descriptor.writeAll(file.number, text)
-      if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
-    }
-    if error == 0, rename(path.pointer, target) != 0 { error = clinux_errno() }
-    if error != 0 { unlink(path.pointer) }
-    return error
+    Replacement.write(text, to: target, mode: 0o600)
   }
 }

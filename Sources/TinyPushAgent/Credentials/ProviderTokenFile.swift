@@ -69,25 +69,15 @@ struct ProviderTokenFile: ~Copyable {
     var error: Int32 = 0
     if makesState { mkdir(state.pointer, 0o750) }
     guard let directory = open(error: &error) else { return error }
-    unlinkat(directory.number, Self.draftName.cString, 0)
-    let flags = O_WRONLY | O_CREAT | O_EXCL
-    guard
-      let file = Descriptor(
-        directory.number, Self.draftName.cString, flags, 0o600, error: &error)
-    else { return error }
-    file.belong(to: directory.number)
-    error = Descriptor.writeAll(file.number, line.bytes)
-    if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
-    if error == 0,
-      renameat(directory.number, Self.draftName.cString, directory.number, Self.name.cString) != 0
-    {
-      error = clinux_errno()
+    error = Self.write(line.bytes, in: directory.number)
+    extendLifetime(directory)
+    return error
+  }
+
+  private static func write(_ line: Span<UInt8>, in directory: Int32) -> Int32 {
+    Replacement.make(directory, name.cString, draftName.cString, mode: 0o600) {
+      Descriptor.writeAll($0, line)
     }
-    guard error == 0 else {
-      unlinkat(directory.number, Self.draftName.cString, 0)
-      return error
-    }
-    return Descriptor.syncDirectory(directory.number)
   }
 
   // MARK: - Parts

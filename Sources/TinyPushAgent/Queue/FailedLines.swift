@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 
 /// Reads a file line by line with a buffer of fixed size.
-struct FileLines: ~Copyable {
+public struct FileLines: ~Copyable {
   private let buffer: FixedBuffer<UInt8>
   private let file: Int32
   private var offset: Int64 = 0
@@ -10,15 +10,16 @@ struct FileLines: ~Copyable {
   private var bytes = 0
   private var range = 0..<0
   /// Whether the current text is the beginning of a line.
-  private(set) var isBeginning = true
-  private(set) var isEnd = true
+  public private(set) var isBeginning = true
+  /// Whether the current text is the end of a line.
+  public private(set) var isEnd = true
 
   /// Starts at the beginning of a file.
   ///
   /// - Parameters:
   ///   - file: a descriptor, whose position is ignored.
   ///   - capacity: the size of the buffer; a longer line is read in pieces.
-  init(_ file: Int32, capacity: Int) {
+  public init(_ file: Int32, capacity: Int) {
     self.file = file
     buffer = FixedBuffer(capacity: capacity)
   }
@@ -29,13 +30,13 @@ struct FileLines: ~Copyable {
   var place: Int64 { offset - Int64(bytes - range.lowerBound) }
 
   /// The line with its line feed.
-  var line: Span<UInt8> {
+  public var line: Span<UInt8> {
     @_lifetime(immortal) get { buffer.unsafeSpan(range) }
   }
 
   /// Reads the next line; returns 1, 0 at the end, or -errno.
   @inline(never)
-  mutating func next() -> Int {
+  public mutating func next() -> Int {
     isBeginning = isEnd
     var start = range.upperBound
     var index = start

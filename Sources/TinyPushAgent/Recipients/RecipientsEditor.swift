@@ -52,7 +52,6 @@ public struct RecipientsEditor: ~Copyable {
     }
     error = edit(&change)
     extendLifetime(lock)
-    unlinkat(directory.number, Self.draftName.cString, 0)
     guard error != 0 else { return }
     throw Self.explain(error, path.span, name.span, in: &message)
   }
@@ -64,7 +63,8 @@ public struct RecipientsEditor: ~Copyable {
     let file = Descriptor(directory.number, name.pointer, flags, error: &error)
     guard file != nil || error == ENOENT && change.outcome != .absent else { return error }
     var information = stat()
-    if let number = Self.number(file) {
+    let number = Self.number(file)
+    if let number {
       guard fstat(number, &information) == 0 else { return clinux_errno() }
       guard clinux_is_regular(&information) != 0 else { return EINVAL }
       // A user who may not write to the file may not replace it either, even if the directory
@@ -76,29 +76,23 @@ public struct RecipientsEditor: ~Copyable {
       guard fstat(directory.number, &information) == 0 else { return clinux_errno() }
       information.st_mode &= 0o666
     }
-    unlinkat(directory.number, Self.draftName.cString, 0)
-    let draftFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-    error = 0
-    guard
-      let draft = Descriptor(
-        directory.number, Self.draftName.cString, draftFlags, 0o600, error: &error)
-    else { return error }
-    error = Self.copy(file, to: draft.number, &change)
-    guard error == 0 else { return error }
-    switch change.outcome {
-    case .unchanged, .absent, .ambiguous: return 0
-    case .added, .updated, .registered, .removed: break
+    error = Replacement.make(
+      directory.number, name.pointer, Self.draftName.cString, mode: 0o600
+    ) { draft in
+      var error = Self.copy(number, to: draft, &change)
+      guard error == 0 else { return error }
+      switch change.outcome {
+      case .unchanged, .absent, .ambiguous: return ECANCELED
+      case .added, .updated, .registered, .removed: break
+      }
+      error = Self.give(draft, information)
+      guard error == 0 else { return error }
+      guard fsync(draft) == 0 else { return clinux_errno() }
+      // Text editors do not use the lock.
+      return isCurrent(number, information) ? 0 : ESTALE
     }
-    error = Self.give(draft.number, information)
-    guard error == 0 else { return error }
-    guard fsync(draft.number) == 0 else { return clinux_errno() }
-    // Text editors do not use the lock.
-    guard isCurrent(file, information) else { return ESTALE }
-    let draftPath = Self.draftName.cString
-    guard renameat(directory.number, draftPath, directory.number, name.pointer) == 0 else {
-      return clinux_errno()
-    }
-    return Descriptor.syncDirectory(directory.number)
+    extendLifetime(file)
+    return error == ECANCELED ? 0 : error
   }
 
   private static func number(_ file: borrowing Descriptor?) -> Int32? {
@@ -110,11 +104,11 @@ public struct RecipientsEditor: ~Copyable {
 
   /// Writes the changed file to the draft; returns 0 or an errno.
   private static func copy(
-    _ file: borrowing Descriptor?, to draft: Int32, _ change: inout RecipientChange
+    _ file: Int32?, to draft: Int32, _ change: inout RecipientChange
   ) -> Int32 {
     var text = Text(capacity: writtenBytesMax + 2 * lineBytesMax)
-    if let number = number(file) {
-      var lines = FileLines(number, capacity: lineBytesMax)
+    if let file {
+      var lines = FileLines(file, capacity: lineBytesMax)
       while true {
         let count = lines.next()
         guard count >= 0 else { return Int32(-count) }
@@ -157,10 +151,10 @@ public struct RecipientsEditor: ~Copyable {
   }
 
   /// Whether the file is still the one that was read.
-  private borrowing func isCurrent(_ file: borrowing Descriptor?, _ known: stat) -> Bool {
+  private borrowing func isCurrent(_ file: Int32?, _ known: stat) -> Bool {
     var present = stat()
     let result = fstatat(directory.number, name.pointer, &present, AT_SYMLINK_NOFOLLOW)
-    guard Self.number(file) != nil else { return result != 0 && clinux_errno() == ENOENT }
+    guard file != nil else { return result != 0 && clinux_errno() == ENOENT }
     var known = known
     return result == 0 && FileIdentity(&present) == FileIdentity(&known)
   }

@@ -8,10 +8,8 @@ struct LineWriter: ~Copyable {
   /// The errno of the first failed write; 0: none failed.
   private(set) var error: Int32 = 0
 
-  /// Makes a writer.
-  ///
-  /// - Parameter file: must outlive this.
-  init(_ file: borrowing Descriptor) { self.file = file.number }
+  /// Makes a writer to a descriptor.
+  init(_ file: Int32) { self.file = file }
 
   deinit {}
 
@@ -21,10 +19,9 @@ struct LineWriter: ~Copyable {
     if lines.count > 8192 - SuppressionRecord.lineMax { flush() }
   }
 
-  /// Writes the remaining lines, and syncs the file; returns 0 or an errno.
+  /// Writes the remaining lines; returns 0 or an errno.
   mutating func finish() -> Int32 {
     flush()
-    if error == 0, fdatasync(file) != 0 { error = clinux_errno() }
     return error
   }
 

@@ -28,17 +28,13 @@ enum OldSuppressionList {
     }
     let bytes = FixedBuffer<UInt8>(capacity: recordBytes)
     guard let end = end(of: old.number, bytes) else { return false }
-    let draft = SuppressionDirectory.draftName.cString
-    unlinkat(directory, draft, 0)
-    guard let file = Descriptor.make(directory, draft, error: &error) else { return false }
-    let isWhole = copy(end, from: old.number, bytes, to: file, &error)
-    if isWhole, error == 0, renameat(directory, draft, directory, name.cString) != 0 {
-      error = clinux_errno()
+    let (from, draft) = (old.number, SuppressionDirectory.draftName.cString)
+    let result = Replacement.make(directory, name.cString, draft, mode: 0o640) {
+      copy(end, from: from, bytes, to: $0)
     }
-    if !isWhole || error != 0 { unlinkat(directory, draft, 0) }
     extendLifetime(old)
-    extendLifetime(file)
-    return isWhole && error == 0
+    if result != EBADMSG { error = result }
+    return result == 0
   }
 
   /// What the end of an old list says.
@@ -66,18 +62,17 @@ enum OldSuppressionList {
       records: records, size: size - 8, sum: bytes.span(12..<20).bigEndian64(at: 0))
   }
 
-  /// Copies the records; returns whether the sum is right.
+  /// Copies the records; returns 0 or an errno, EBADMSG if the sum is wrong.
   @inline(never)
   private static func copy(
-    _ end: End, from old: Int32, _ bytes: borrowing FixedBuffer<UInt8>,
-    to file: borrowing Descriptor, _ error: inout Int32
-  ) -> Bool {
+    _ end: End, from old: Int32, _ bytes: borrowing FixedBuffer<UInt8>, to file: Int32
+  ) -> Int32 {
     var writer = LineWriter(file)
     var hash = Hash()
     var place: Int64 = 0
     while place < end.size {
       let count = Int(min(Int64(recordBytes), end.size - place))
-      guard read(old, bytes, count, at: place) else { return false }
+      guard read(old, bytes, count, at: place) else { return EBADMSG }
       hash.add(bytes.span(0..<count))
       if place < end.records * Int64(recordBytes),
         let reason = SuppressionRecord.Reason(rawValue: bytes[36])
@@ -88,8 +83,7 @@ enum OldSuppressionList {
       }
       place += Int64(count)
     }
-    error = writer.finish()
-    return hash.value == end.sum
+    return hash.value == end.sum ? writer.finish() : EBADMSG
   }
 
   private static func read(

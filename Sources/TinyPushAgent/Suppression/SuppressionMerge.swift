@@ -129,30 +129,22 @@ public struct SuppressionMerge: ~Copyable {
   private mutating func write(
     _ lists: inout SuppressionLists, isWhole: Bool, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) {
-    let draft = SuppressionDirectory.draftName
-    unlinkat(directory, draft.cString, 0)
-    guard let file = Descriptor.make(directory, draft.cString, error: &error) else { return }
-    let (isListDamaged, isRecentDamaged) = (lists.list.isDamaged, lists.recent.isDamaged)
-    var writer = LineWriter(file)
-    merge(&lists, isWhole: isWhole, into: &writer, body)
-    error = writer.finish()
-    // Damage since the list was opened: the next merge sets the file aside.
-    if lists.list.isDamaged != isListDamaged || lists.recent.isDamaged != isRecentDamaged {
-      error = error == 0 ? EIO : error
-    }
-    if error == 0, isListDamaged {
-      setAside(SuppressionDirectory.listName, as: SuppressionDirectory.damagedListName)
-    }
     let name = isWhole ? SuppressionDirectory.listName : SuppressionDirectory.recentName
-    if error == 0, renameat(directory, draft.cString, directory, name.cString) != 0 {
-      error = clinux_errno()
+    let draft = SuppressionDirectory.draftName
+    let (isListDamaged, isRecentDamaged) = (lists.list.isDamaged, lists.recent.isDamaged)
+    error = Replacement.make(directory, name.cString, draft.cString, mode: 0o640) { file in
+      var writer = LineWriter(file)
+      merge(&lists, isWhole: isWhole, into: &writer, body)
+      error = writer.finish()
+      // Damage since the list was opened: the next merge sets the file aside.
+      if lists.list.isDamaged != isListDamaged || lists.recent.isDamaged != isRecentDamaged {
+        error = error == 0 ? EIO : error
+      }
+      if error == 0, isListDamaged {
+        setAside(SuppressionDirectory.listName, as: SuppressionDirectory.damagedListName)
+      }
+      return error
     }
-    extendLifetime(file)
-    guard error == 0 else {
-      unlinkat(directory, draft.cString, 0)
-      return
-    }
-    error = Descriptor.syncDirectory(directory)
     guard isWhole, error == 0 else { return }
     // The list now contains all recent changes. A removed record must not come back with them.
     if isRecentDamaged {

@@ -13,10 +13,7 @@ final class FeedbackList {
 
   private let path: Text
   private let descriptor: Int32
-  private let buffer = FixedBuffer<UInt8>(capacity: lineBytesMax)
-  private var start = 0
-  private var end = 0
-  private var isAtEnd = false
+  private var lines: FileLines
   /// The number of the line that was read last.
   private(set) var line: Int64 = 0
   /// The number of malformed lines, which are skipped.
@@ -30,6 +27,7 @@ final class FeedbackList {
     descriptor = path.withCString { path in
       clinux_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0)
     }
+    lines = FileLines(descriptor, capacity: Self.lineBytesMax)
   }
 
   deinit {
@@ -70,10 +68,10 @@ final class FeedbackList {
 
   /// Returns the next device; nil at the end of the file.
   func next() -> FeedbackTuple? {
-    while true {
-      guard let range = nextLine() else { return nil }
+    while lines.next() > 0 {
+      guard lines.isBeginning else { continue }
       line += 1
-      switch buffer.withSpan(range, { Self.read($0) }) {
+      switch Self.read(lines.line) {
       case .nothing: continue
       case .tuple(let tuple): return tuple
       case .malformed:
@@ -81,6 +79,7 @@ final class FeedbackList {
         if firstMalformed == 0 { firstMalformed = line }
       }
     }
+    return nil
   }
 
   /// Removes the lines that have been read from the file.
@@ -96,36 +95,12 @@ final class FeedbackList {
     guard isThere, fstat(descriptor, &mine) == 0, mine.st_ino == present.st_ino,
       mine.st_dev == present.st_dev
     else { return false }
-    return Home.replace(path, from: descriptor) == 0
+    var rest = Text(capacity: 65_536)
+    while lines.next() > 0 { rest.append(bytes: lines.line) }
+    return !rest.isCut && Home.replace(path, by: rest) == 0
   }
 
   // MARK: - Lines
-
-  /// Returns the range of the next line; a line that is too long is cut, and so malformed.
-  private func nextLine() -> Range<Int>? {
-    guard descriptor >= 0 else { return nil }
-    while true {
-      var index = start
-      while index < end && buffer[index] != .lineFeed { index += 1 }
-      if index < end {
-        let range = start..<index
-        start = index + 1
-        return range
-      }
-      if isAtEnd || end - start == buffer.capacity {
-        guard end > start else { return nil }
-        let range = start..<end
-        start = end
-        return range
-      }
-      buffer.move(from: start, to: 0, count: end - start)
-      end -= start
-      start = 0
-      let room = buffer.room(from: end)
-      let got = CLinux.read(descriptor, room.baseAddress, room.count)
-      if got > 0 { end += got } else { isAtEnd = true }
-    }
-  }
 
   private enum Line {
     case nothing

@@ -29,21 +29,14 @@ extension Home {
 
   /// Reads a file, and returns 0 or an errno; EFBIG: the file does not fit into the text.
   static func read(_ path: borrowing Text, into text: inout Text) -> Int32 {
-    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-    let descriptor = path.withCString { path in clinux_open(AT_FDCWD, path, flags, 0) }
-    guard descriptor >= 0 else { return -descriptor }
-    defer { close(descriptor) }
-    let piece = FixedBuffer<UInt8>(capacity: 4096)
-    while true {
-      let got = CLinux.read(descriptor, piece.room().baseAddress, piece.capacity)
-      guard got != 0 else { return text.isCut ? EFBIG : 0 }
-      if got > 0 {
-        text.append(piece, count: got)
-        if text.isCut { return EFBIG }
-      } else if clinux_errno() != EINTR {
-        return clinux_errno()
-      }
+    let path = path.cString()
+    do throws(InputFile.Problem) {
+      try InputFile.read(path.pointer, to: &text, bytesMax: .max)
+    } catch {
+      if case .cannotRead(let error) = error { return error }
+      return EFBIG
     }
+    return text.isCut ? EFBIG : 0
   }
 
   /// Writes the file `name`, which begins with a slash, in the directory.
@@ -51,7 +44,11 @@ extension Home {
     _ name: StaticString, by text: borrowing Text, mode: UInt32 = 0o644
   ) throws(SandboxFailure) {
     let error = Self.replace(path(name), by: text, mode: mode)
-    guard error != 0 else { return }
+    if error != 0 { try fail(name, error) }
+  }
+
+  /// Fails because a file cannot be written, with an errno.
+  func fail(_ name: StaticString, _ error: Int32) throws(SandboxFailure) {
     var words = Text(capacity: 8192)
     words.append("cannot write ", path(name), ": ")
     words.append(cString: clinux_error_text(error))
@@ -71,42 +68,8 @@ extension Home {
   static func replace(
     _ path: borrowing Text, by text: borrowing Text, mode: UInt32 = 0o644
   ) -> Int32 {
-    replace(path, mode) { descriptor in writeAll(descriptor, text) }
-  }
-
-  /// Writes the unread rest of a descriptor to a new file, and renames it to the path.
-  static func replace(_ path: borrowing Text, from source: Int32) -> Int32 {
-    replace(path, 0o644) { descriptor in
-      let piece = FixedBuffer<UInt8>(capacity: 4096)
-      while true {
-        let got = CLinux.read(source, piece.room().baseAddress, piece.capacity)
-        if got < 0 && clinux_errno() == EINTR { continue }
-        guard got > 0 else { return got == 0 ? 0 : clinux_errno() }
-        let error = writeAll(descriptor, UnsafeRawPointer(piece.room().baseAddress), got)
-        guard error == 0 else { return error }
-      }
-    }
-  }
-
-  private static func replace(
-    _ path: borrowing Text, _ mode: UInt32, _ write: (Int32) -> Int32
-  ) -> Int32 {
-    var slash = path.count
-    while slash > 0 && path.bytes[slash - 1] != .slash { slash -= 1 }
-    var other = Text(capacity: path.count + 5)
-    other.append(bytes: path.bytes.extracting(0..<slash))
-    other.append(".", bytes: path.bytes.extracting(slash..<path.count), ".new")
-    return path.withCString { to in
-      other.withCString { from in
-        let descriptor = clinux_open(AT_FDCWD, from, O_WRONLY | O_CREAT | O_TRUNC, mode)
-        guard descriptor >= 0 else { return -descriptor }
-        var error = write(descriptor)
-        close(descriptor)
-        if error == 0 && rename(from, to) != 0 { error = clinux_errno() }
-        if error != 0 { unlink(from) }
-        return error
-      }
-    }
+    let path = path.cString()
+    return Replacement.write(text.bytes, to: path.pointer, mode: mode, isSynced: false)
   }
 
   /// Calls `body` with the name of each directory in a directory, except hidden ones.

@@ -1,0 +1,68 @@
+import CLinux
+import TinyPush
+
+/// Puts a new file in the place of another one: complete, or not at all.
+public enum Replacement {
+  /// Writes a text to a path; returns 0 or an errno.
+  ///
+  /// - Parameters:
+  ///   - mode: the mode of the new file.
+  ///   - isAlike: whether the new file gets the owner and the mode of the one that it replaces.
+  ///   - isSynced: whether the new file survives a power cut.
+  @inline(never)
+  public static func write(
+    _ text: Span<UInt8>, to path: UnsafePointer<CChar>, mode: mode_t, isAlike: Bool = false,
+    isSynced: Bool = true
+  ) -> Int32 {
+    let whole = CString.span(path)
+    var slash = whole.count
+    while slash > 0, whole[slash - 1] != .slash { slash -= 1 }
+    let parent = CString(slash > 0 ? whole.extracting(0..<slash) : ("." as StaticString).span)
+    var error: Int32 = 0
+    guard
+      let directory = Descriptor(
+        AT_FDCWD, parent.pointer, O_RDONLY | O_DIRECTORY, error: &error)
+    else { return error }
+    let base = path + slash
+    var name = Text(capacity: 512)
+    name.append(".", bytes: CString.span(base), ".new")
+    let draft = name.cString()
+    var old = stat()
+    let hasOld = isAlike && stat(path, &old) == 0
+    error = make(directory.number, base, draft.pointer, mode: 0o600, isSynced: isSynced) { file in
+      if hasOld, fchown(file, old.st_uid, old.st_gid) != 0 { return clinux_errno() }
+      if fchmod(file, hasOld ? old.st_mode & 0o7777 : mode) != 0 { return clinux_errno() }
+      return Descriptor.writeAll(file, text)
+    }
+    extendLifetime(directory)
+    return error
+  }
+
+  /// Makes a file in a directory, which belongs to the directory's owner; returns 0 or an errno.
+  ///
+  /// - Parameters:
+  ///   - draft: the name of the file until it is complete.
+  ///   - write: writes the file to a descriptor; returns 0 or an errno.
+  @inline(never)
+  static func make(
+    _ directory: Int32, _ name: UnsafePointer<CChar>, _ draft: UnsafePointer<CChar>, mode: mode_t,
+    isSynced: Bool = true, _ write: (Int32) -> Int32
+  ) -> Int32 {
+    unlinkat(directory, draft, 0)
+    var error: Int32 = 0
+    do {
+      guard let file = Descriptor.make(directory, draft, mode: mode, error: &error) else {
+        return error
+      }
+      error = write(file.number)
+      if error == 0, isSynced, fsync(file.number) != 0 { error = clinux_errno() }
+      extendLifetime(file)
+    }
+    if error == 0, renameat(directory, draft, directory, name) != 0 { error = clinux_errno() }
+    guard error == 0 else {
+      unlinkat(directory, draft, 0)
+      return error
+    }
+    return isSynced ? Descriptor.syncDirectory(directory) : 0
+  }
+}

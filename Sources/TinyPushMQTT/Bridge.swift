@@ -41,6 +41,8 @@ public struct Bridge: ~Copyable {
   /// Why a message makes no notification.
   public enum Reason: Equatable, Sendable {
     case tooLarge
+    /// The message itself is too large.
+    case cut
     case ignored
     case retained
     case unchanged
@@ -77,6 +79,8 @@ public struct Bridge: ~Copyable {
   private var shown: (topic: Range<Int>, payload: Range<Int>) = (0..<0, 0..<0)
   /// Whether all subscriptions were answered since the last time this was told.
   private var hasAnswers = false
+  /// Why the connection ends once the messages that came before are in the spool.
+  private var problem: BrokerProblem?
   /// Whether the session belongs to another box, whose messages this one takes over.
   private let isTakeover: Bool
   /// When nothing is left to take over.
@@ -132,11 +136,12 @@ public struct Bridge: ~Copyable {
   ///
   /// - Parameter needsPerson: whether only a person can solve the problem.
   public mutating func ended(needsPerson: Bool, at now: Instant) {
-    forgetConnection()
+    forgetConnection(at: now)
     attempts.ended(needsPerson: needsPerson, at: now)
   }
 
-  private mutating func forgetConnection() {
+  private mutating func forgetConnection(at now: Instant) {
+    if isAccepted { rules.disconnected(at: now) }
     session.ended()
     subscriptions.ended()
     if batch.text.count > 0 { rules.forgetChanges() }
@@ -144,13 +149,14 @@ public struct Bridge: ~Copyable {
     batch.clear()
     message = nil
     hasAnswers = false
+    problem = nil
     isUp = false
     isAccepted = false
   }
 
   /// Connects at once with other settings, to what may be another broker.
   public mutating func beginAnew(_ settings: BrokerSession.Settings, at now: Instant) {
-    forgetConnection()
+    forgetConnection(at: now)
     self.settings = settings
     session = BrokerSession(settings)
     attempts.beginAnew(at: now)
@@ -164,9 +170,9 @@ public struct Bridge: ~Copyable {
   /// - Returns: the version of MQTT of the next attempt, if it is another one.
   public mutating func failed(_ problem: BrokerProblem) -> BrokerSession.Version? {
     session.disconnect(after: problem)
+    if problem.isOfVersion { return attempts.tryOtherVersion() }
     // A broker of MQTT 3.1.1 may wait for more bytes than MQTT 5 sends.
-    guard problem.isOfVersion || problem == .silent && !isAccepted else { return nil }
-    return attempts.tryOtherVersion()
+    return problem == .silent ? tryOtherVersion() : nil
   }
 
   /// The broker closed the connection.
@@ -177,7 +183,12 @@ public struct Bridge: ~Copyable {
   public mutating func closed() -> BrokerSession.Version? {
     // The broker does not send a message of QoS 0 again.
     if batch.hasUnrepeated { batch.isDue = true }
-    return isAccepted ? nil : attempts.tryOtherVersion()
+    return tryOtherVersion()
+  }
+
+  /// A broker that has accepted a connection speaks its version, and may be starting now.
+  private mutating func tryOtherVersion() -> BrokerSession.Version? {
+    isAccepted || attempts.hasConnected ? nil : attempts.tryOtherVersion()
   }
 
   /// The version of MQTT of this connection.
@@ -251,11 +262,22 @@ public struct Bridge: ~Copyable {
   public mutating func next(at now: Instant) throws(BrokerProblem) -> Step? {
     while isUp {
       if let step = dueStep(at: now) { return step }
+      if let problem { throw problem }
       if let message {
         if let step = makeNotification(of: message) { return step }
         continue
       }
-      guard let event = try session.next(at: now) else { break }
+      let event: BrokerSession.Event?
+      do throws(BrokerProblem) {
+        event = try session.next(at: now)
+      } catch {
+        guard batch.hasUnrepeated else { throw error }
+        // The broker does not send a message of QoS 0 again.
+        problem = error
+        batch.isDue = true
+        continue
+      }
+      guard let event else { break }
       if let step = take(event, at: now) { return step }
     }
     return nil
@@ -273,6 +295,7 @@ public struct Bridge: ~Copyable {
     if let quietAt, quietAt <= now { return .tookOver(hasSession: true) }
     guard isAccepted else { return nil }
     if let refusal = subscriptions.ask(&session, at: now) {
+      hasAnswers = !session.isAsking && !subscriptions.isAsking
       return .refused(filter: refusal.filter, reason: refusal.reason)
     }
     guard message == nil, let due = rules.silentAt, due <= now else { return nil }
@@ -342,10 +365,14 @@ public struct Bridge: ~Copyable {
       batch.isDue = true
       return nil
     }
+
     let isFirst = nextRule == 0
-    let outcome = rules.append(
-      address: session.bytes(message.topic), payload: session.bytes(message.payload),
-      packetID: message.packetID, isRetained: message.isRetained, from: nextRule, to: &batch.text)
+    let outcome =
+      message.isCut
+      ? .tooLarge
+      : rules.append(
+        address: session.bytes(message.topic), payload: session.bytes(message.payload),
+        packetID: message.packetID, isRetained: message.isRetained, from: nextRule, to: &batch.text)
     if case .rule(let rule) = outcome {
       batch.notifications += 1
       nextRule = rule + 1
@@ -360,7 +387,7 @@ public struct Bridge: ~Copyable {
       return nil
     case .tooLarge:
       counts.tooLarge += 1
-      return .dropped(.tooLarge)
+      return .dropped(message.isCut ? .cut : .tooLarge)
     case .ignored, .retained, .unchanged:
       guard isFirst else { return nil }
       counts.ignored += 1
@@ -372,6 +399,8 @@ public struct Bridge: ~Copyable {
   /// Acknowledges the messages whose notifications are on disk.
   public mutating func wrote(at now: Instant) {
     counts.files += 1
+    // Messages may have come while the file was written.
+    if quietAt != nil { quietAt = now + Self.quietTime }
     acknowledge(at: now)
   }
 

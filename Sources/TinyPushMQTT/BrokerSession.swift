@@ -23,7 +23,7 @@ public struct BrokerSession: ~Copyable {
     public var openMax: Int
     /// The largest packet that the broker may send, in bytes.
     ///
-    /// The broker drops a larger message (section 3.1.2.11.4), and so the bound is far above what a
+    /// A broker of MQTT 5 drops a larger message (section 3.1.2.11.4), and so the bound is far above what a
     /// notification needs: a rule may take one word of a message with a picture in it.
     public var packetBytesMax: Int
     /// The time of silence after which a ping goes out.
@@ -104,6 +104,8 @@ public struct BrokerSession: ~Copyable {
     public var isRepeated: Bool
     /// Whether the message is the retained one of its topic.
     public var isRetained: Bool
+    /// Whether the message is larger than ``Settings/packetBytesMax``: its end was dropped.
+    public var isCut: Bool
   }
 
   /// The broker's answer to a subscription.
@@ -333,6 +335,9 @@ public struct BrokerSession: ~Copyable {
     wrote(at: now)
     return true
   }
+
+  /// Whether a subscription waits for its answer.
+  var isAsking: Bool { subscriptionsAsked > 0 }
 
   /// Whether a message can be published: the one before is acknowledged.
   public var mayPublish: Bool { publishedID == nil }
@@ -590,6 +595,6 @@ public struct BrokerSession: ~Copyable {
     if version == .v5 { try fields.properties(reader) { _, _ in } }
     return Message(
       topic: topic, payload: fields.rest(), packetID: packetID, isRepeated: packet.flags & 8 != 0,
-      isRetained: packet.flags & 1 != 0)
+      isRetained: packet.flags & 1 != 0, isCut: packet.isCut)
   }
 }

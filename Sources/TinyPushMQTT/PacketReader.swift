@@ -3,8 +3,8 @@ import TinyPush
 /// Takes a broker's stream apart into MQTT packets, however the stream is cut into pieces.
 ///
 /// Bytes go in by ``makeRoom()`` and ``take(_:)``; packets come out of ``next()``. Nothing is
-/// allocated after the start: a packet that announces more bytes than the bound is refused by its
-/// first bytes.
+/// allocated after the start: a message with more bytes than the bound is cut there, and any other
+/// such packet is refused by its first bytes.
 struct PacketReader: ~Copyable {
   /// One packet.
   ///
@@ -14,6 +14,8 @@ struct PacketReader: ~Copyable {
     /// The lower four bits of the first byte.
     var flags: UInt8
     var body: Range<Int>
+    /// Whether the end of the body was dropped.
+    var isCut = false
   }
 
   /// The least room for more bytes: a TLS record.
@@ -25,6 +27,10 @@ struct PacketReader: ~Copyable {
   private let packetBytesMax: Int
   private var start = 0
   private var end = 0
+  /// The bytes that are still to come of the packet at `start`, and that are dropped.
+  private var surplus = 0
+  /// Whether what is beyond the bound of the packet at `start` was dropped, or is being dropped.
+  private var isCutting = false
 
   /// - Parameter packetBytesMax: the largest packet, in bytes.
   init(packetBytesMax: Int) {
@@ -36,6 +42,8 @@ struct PacketReader: ~Copyable {
   mutating func clear() {
     start = 0
     end = 0
+    surplus = 0
+    isCutting = false
   }
 
   /// Room for at least ``roomBytesMin`` bytes, once ``next()`` has asked for more.
@@ -56,7 +64,10 @@ struct PacketReader: ~Copyable {
   /// Takes the first `count` bytes of the room, which have been filled.
   mutating func take(_ count: Int) {
     precondition(count >= 0 && count <= buffer.capacity - end)
-    end += count
+    let dropped = min(count, surplus)
+    surplus -= dropped
+    if dropped > 0 { buffer.move(from: end + dropped, to: end, count: count - dropped) }
+    end += count - dropped
   }
 
   /// Returns the next packet; nil when it needs more bytes.
@@ -79,10 +90,28 @@ struct PacketReader: ~Copyable {
       if byte & 0x80 == 0 { break }
     }
     let bytes = index - start + length
-    guard bytes <= packetBytesMax else { throw .malformed(.packetBytes(bytes)) }
-    guard bytes <= end - start else { return nil }
-    start += bytes
-    return Packet(kind: first >> 4, flags: first & 15, body: index..<index + length)
+    let kept = min(bytes, packetBytesMax)
+    if bytes > kept {
+      // MQTT 3.1.1 cannot tell the broker the bound, and the broker sends such a message again and
+      // again until it is acknowledged.
+      guard first >> 4 == PacketKind.publish.rawValue else {
+        throw .malformed(.packetBytes(bytes))
+      }
+      if !isCutting, end - start >= kept {
+        isCutting = true
+        let dropped = min(end - start, bytes) - kept
+        surplus = bytes - kept - dropped
+        let next = start + kept
+        buffer.move(from: next + dropped, to: next, count: end - next - dropped)
+        end -= dropped
+      }
+      guard isCutting, surplus == 0 else { return nil }
+      isCutting = false
+    }
+    guard kept <= end - start else { return nil }
+    start += kept
+    return Packet(
+      kind: first >> 4, flags: first & 15, body: index..<start, isCut: bytes > kept)
   }
 
   /// The bytes of a range of a packet.

@@ -104,6 +104,9 @@ public struct Subscriptions: ~Copyable {
     goneTold = 0
   }
 
+  /// Whether a subscription is still to be asked for.
+  var isAsking: Bool { due != 0 }
+
   /// Whether the broker refused a subscription.
   var hasRefused: Bool { refused != 0 }
 

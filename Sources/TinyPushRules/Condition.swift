@@ -53,7 +53,7 @@ enum Condition {
     if term.isExpression {
       let isThere = Template.append(
         expression: text.extracting(term.value), of: message, to: &scratch)
-      guard isThere else { return false }
+      guard isThere else { return term.comparison == .different }
     } else {
       scratch.append(bytes: text.extracting(term.value))
     }

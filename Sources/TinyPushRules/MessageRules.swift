@@ -48,7 +48,7 @@ public struct MessageRules: ~Copyable {
   public init(of source: RuleSource) {
     self.source = source
     // A condition may compare two values.
-    scratch = Text(capacity: 2 * source.payloadBytesMax)
+    scratch = Text(capacity: 2 * RuleSource.payloadBytesMax)
   }
 
   @inline(never)

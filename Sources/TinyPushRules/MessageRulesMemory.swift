@@ -47,6 +47,9 @@ extension MessageRules {
     return nil
   }
 
+  /// Stops the time of silence, since the connection has ended.
+  public mutating func disconnected(at now: Instant) { silences.disconnected(at: now) }
+
   /// Listens to the topics of the rules for silence, and to those heard before.
   public mutating func connected(at now: Instant) {
     guard hasSilences else { return }

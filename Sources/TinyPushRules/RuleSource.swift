@@ -9,7 +9,7 @@ public enum RuleSource: Sendable {
   public var word: StaticString { self == .topics ? "topic" : "path" }
 
   /// The most bytes of a payload that conditions compare.
-  public var payloadBytesMax: Int { self == .topics ? 32 * 1024 : 1_048_576 }
+  public static let payloadBytesMax = 1_048_576
 
   /// The number of a level of a topic for the part of a path with this number.
   ///

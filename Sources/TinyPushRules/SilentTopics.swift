@@ -29,6 +29,8 @@ struct SilentTopics: ~Copyable {
   private var topicBytes = 0
   /// Before this time no topic is silent for too long; nil: the agent listens to no topic.
   private(set) var dueAt: Instant?
+  /// When the connection ended; nil: there is one.
+  private var endedAt: Instant?
 
   init() {}
 
@@ -75,9 +77,15 @@ struct SilentTopics: ~Copyable {
     return nil
   }
 
-  /// Lets all times begin anew, with a new connection.
+  /// Stops the time, since the connection has ended.
+  mutating func disconnected(at now: Instant) { endedAt = now }
+
+  /// Lets the time go on, with a new connection.
   mutating func connected(at now: Instant) {
-    for index in 0..<count { watches[index].heardAt = now }
+    if let end = endedAt.take() {
+      let away = end.until(now)
+      for index in 0..<count { watches[index].heardAt = watches[index].heardAt + away }
+    }
     dueAt = count > 0 ? now : nil
   }
 

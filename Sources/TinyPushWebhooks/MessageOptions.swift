@@ -61,7 +61,8 @@ public struct MessageOptions: ~Copyable {
         throw .unknown(nearest: Self.names.nearest(to: name.bytes))
       }
       guard FormReader.decode(text.extracting(pair.value), to: &value) else { throw .escape }
-      guard !value.isCut else { throw .tooLarge }
+      // A long text is shortened.
+      guard !value.isCut || Self.key(number) == .alert else { throw .tooLarge }
       if let key = Self.key(number) {
         guard !draft.has(key) else { throw .twice(number) }
         draft.set(key, to: value.bytes)

@@ -101,7 +101,7 @@ public enum SenderMessage {
       } else if content.count > 0, let key = key(name),
         key == .alert || content.count <= Self.bytesMax
       {
-        try options.set(key) { $0.append(bytes: content) }
+        try options.set(key) { $0.append(bytes: key == .alert ? prefix(of: content) : content) }
       }
     }
     if let scale, !hadPriority { try options.takePriority(scale) }
@@ -118,6 +118,14 @@ public enum SenderMessage {
     // Browsers send `Priority: u=3` (RFC 9218).
     if number == 2, value.begins(with: ("u=" as StaticString).span) { return }
     try options.set(keys[number]) { $0.append(escaping: value) }
+  }
+
+  /// The part of a text that a payload may hold.
+  @_lifetime(copy content)
+  private static func prefix(of content: Span<UInt8>) -> Span<UInt8> {
+    let bytes = Draft.alertBytesMax
+    guard content.count > bytes else { return content }
+    return content.extracting(0..<(JSONUnit.cut(content.indices, to: bytes, in: content) ?? 0))
   }
 
   /// The most bytes of a member besides the text, which alone is shortened; longer ones are left out.

@@ -12,7 +12,7 @@ import TinyPushWebhooks
 /// prevents. No byte of a request goes into the log.
 struct Inbox: ~Copyable {
   /// The most bytes of a request's body.
-  static var bodyBytesMax: Int { RuleSource.paths.payloadBytesMax }
+  static var bodyBytesMax: Int { RuleSource.payloadBytesMax }
 
   private let spool: CString
   let recipients: CString

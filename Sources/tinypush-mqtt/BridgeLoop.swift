@@ -9,6 +9,8 @@ import TinyPushRules
 struct BridgeLoop: ~Copyable {
   /// How long the broker has for closing the connection.
   private static let farewell = Duration.seconds(3)
+  /// How many bytes are read before the loop looks at signals and clocks.
+  private static let bytesMax = 1_048_576
 
   var broker: CString
   /// The file of the broker and the rules.
@@ -175,19 +177,22 @@ struct BridgeLoop: ~Copyable {
 
   /// Reads what has come, and takes it into the spool.
   ///
-  /// While messages keep coming, the loop looks at signals and clocks after each file.
+  /// While messages keep coming, the loop looks at signals and clocks after each file, and after
+  /// ``bytesMax``.
   private mutating func receive(at now: Instant) {
     let files = bridge.counts.files
+    var bytes = 0
     do throws(BrokerProblem) {
       while true {
         try performSteps(at: now)
-        guard bridge.isUp, bridge.counts.files == files else { break }
+        guard bridge.isUp, bridge.counts.files == files, bytes < Self.bytesMax else { break }
         let result = connection.read(bridge.makeRoom())
         guard result > 0 else {
           guard result != CMBED_WANT_READ else { break }
           return connectionEnded(at: now)
         }
         bridge.take(Int(result))
+        bytes += Int(result)
       }
       bridge.flush()
       try performSteps(at: now)
@@ -309,7 +314,7 @@ struct BridgeLoop: ~Copyable {
       log.write(.error, text, about: .spool)
       return hangUp(needsPerson: true)
     }
-    bridge.wrote(at: now)
+    bridge.wrote(at: Clock.now())
     // While messages keep coming, a crash would repeat all whose acknowledgement is not sent.
     send(at: now)
   }

@@ -110,13 +110,18 @@ extension BridgeLoop {
   /// Logs why a message makes no notification.
   mutating func logDropped(_ reason: Bridge.Reason) {
     var text = Text(capacity: 1024)
-    text.append(reason == .tooLarge ? "message dropped" : "message ignored")
+    text.append(reason == .tooLarge || reason == .cut ? "message dropped" : "message ignored")
     switch reason {
     case .ignored: return logIgnored()
     case .tooLarge:
       text.append(", topic ", printable: bridge.topic)
       text.append(": its notification would have more than ", NotificationReader.objectBytesMax)
       text.append(" bytes; take less of the payload into the rule, or send less")
+      return log.write(.error, text, about: .mistakes)
+    case .cut:
+      text.append(", topic ", printable: bridge.topic)
+      text.append(": it has more than ", config.session.packetBytesMax)
+      text.append(" bytes; send less, or subscribe to fewer topics")
       return log.write(.error, text, about: .mistakes)
     case .retained:
       text.append(", topic ", printable: bridge.topic)

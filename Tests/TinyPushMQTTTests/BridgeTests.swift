@@ -42,6 +42,33 @@ private final class Pair {
 
   func closed() -> BrokerSession.Version? { bridge.closed() }
 
+  /// Gives the bridge what the broker has written.
+  func read() {
+    receive(broker.output)
+    broker.output = []
+  }
+
+  func receive(_ bytes: [UInt8]) {
+    let room = bridge.makeRoom()
+    for (index, byte) in bytes.enumerated() { room[index] = byte }
+    bridge.take(bytes.count)
+  }
+
+  /// Connects another box, which takes over the session.
+  func beginTakeover() throws {
+    broker.cut()
+    bridge = Bridge(BrokerSession.Settings(), seed: 2, isTakeover: true, at: now)
+    try take(["{payload}"], filters: ["#"])
+    bridge.dialed()
+    broker.accept()
+    var login = BrokerSession.Login()
+    login.clientID.append("box")
+    bridge.logIn(login, at: now)
+    let bytes = bridge.output.array
+    broker.take(bytes)
+    bridge.written(bytes.count, at: now)
+  }
+
   /// Exchanges bytes until both are silent; returns the steps, and the bytes of each file.
   func exchange() throws -> (steps: [Bridge.Step], files: [Int]) {
     var (steps, files): ([Bridge.Step], [Int]) = ([], [])
@@ -140,13 +167,66 @@ private final class Pair {
   #expect(pair.broker.session?.filters == ["b"])
 }
 
+@Test(arguments: [[0xE0, 0x01, 0x8E], [0xF0, 0x00]])
+func `a message of QoS 0 is written although the broker's next packet ends the connection`(
+  packet: [UInt8]
+) throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  _ = try pair.exchange()
+  pair.publish([120], quality: 0)
+  pair.broker.output += packet
+  pair.read()
+  #expect(try pair.next() == .write)
+  pair.bridge.wrote(at: pair.now)
+  #expect(throws: BrokerProblem.self) { try pair.next() }
+}
+
+@Test func `a broker that has spoken MQTT 5 is not asked for MQTT 3.1.1 while it starts`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  #expect(pair.closed() == .v3)
+  #expect(pair.closed() == .v5)
+  _ = try pair.exchange()
+  pair.bridge.ended(needsPerson: false, at: pair.now)
+  for _ in 0..<3 {
+    pair.bridge.dialed()
+    pair.bridge.logIn(BrokerSession.Login(), at: pair.now)
+    #expect(pair.closed() == nil)
+    #expect(pair.bridge.failed(.silent) == nil)
+  }
+  #expect(pair.bridge.failed(.refused(0x84)) == .v3)
+}
+
+@Test func `a takeover goes on after a file that took long to write`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  _ = try pair.exchange()
+  pair.publish([120], quality: 1)
+  try pair.beginTakeover()
+  pair.read()
+  #expect(try pair.next() == .connected(hasSession: true, isLost: false))
+  #expect(try pair.next() == nil)
+  pair.bridge.flush()
+  #expect(try pair.next() == .write)
+  pair.now = pair.now + .seconds(4)
+  pair.bridge.wrote(at: pair.now)
+  #expect(try pair.next() == nil)
+  pair.now = pair.now + .seconds(3)
+  #expect(try pair.next() == .tookOver(hasSession: true))
+}
+
+@Test func `subscriptions that the broker offers none of count as answered`() throws {
+  let pair = try Pair(["{payload}"], filters: ["$share/box/#"])
+  pair.receive([0x20, 0x05, 0, 0, 2, 0x2A, 0])
+  #expect(try pair.next() == .connected(hasSession: false, isLost: false))
+  #expect(try pair.next() == .refused(filter: 0, reason: 0x9E))
+  #expect(try pair.next() == .subscribed)
+  #expect(try pair.next() == nil)
+}
+
 @Test func `a message of QoS 0 is written although the connection has ended`() throws {
   let pair = try Pair(["{payload}"], filters: ["#"])
   _ = try pair.exchange()
   pair.publish([120], quality: 0)
-  let room = pair.bridge.makeRoom()
-  for (index, byte) in pair.broker.output.enumerated() { room[index] = byte }
-  pair.bridge.take(pair.broker.output.count)
+  pair.read()
   #expect(try pair.next() == nil)
   #expect(pair.closed() == nil)
   #expect(try pair.next() == .write)

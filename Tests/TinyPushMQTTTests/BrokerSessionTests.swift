@@ -85,7 +85,9 @@ private final class Rig {
     case .unsubscribed: return "unsubscribed"
     case .message(let message):
       let text = "\(session.bytes(message.topic).string)=\(session.bytes(message.payload).string)"
-      let flags = (message.isRepeated ? " repeated" : "") + (message.isRetained ? " retained" : "")
+      let flags =
+        (message.isRepeated ? " repeated" : "") + (message.isRetained ? " retained" : "")
+        + (message.isCut ? " cut" : "")
       return text + " \(message.packetID.map(String.init) ?? "-")" + flags
     }
   }
@@ -190,6 +192,26 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   let events = try rig.heard(publish(1) + publish(2, flags: "a") + "30 05 0001 61 00 79")
   #expect(events == ["a=x 1", "a=x 2 repeated", "a=y -"])
   #expect(rig.openCount == 2)
+}
+
+/// MQTT 3.1.1 cannot tell a broker the bound, and the broker sends the message until the bridge has
+/// acknowledged the message.
+@Test(arguments: [1, 100, 1021, 1030, Int.max])
+func `a message above the bound is cut, and those around it are taken`(piece: Int) throws {
+  let rig = Rig(piece: piece)
+  _ = try rig.connectOld()
+  for bytes in [1021, 1022, 1023, 5000] {
+    let length = 5 + bytes
+    let head = [0x32, length & 127 | 128, length >> 7, 0, 1, 0x61, 0, 2]
+    let hex = (head + Array(repeating: 0x78, count: bytes)).map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+    let events = try rig.heard("32 06 0001 61 0001 78" + hex + "32 06 0001 61 0003 79")
+    let kept = String(repeating: "x", count: min(bytes, 1024 - 8))
+    #expect(events == ["a=x 1", "a=\(kept) 2" + (bytes > 1016 ? " cut" : ""), "a=y 3"])
+    rig.session.acknowledge(3, at: rig.now)
+    #expect(rig.written() == "400200014002000240020003")
+  }
 }
 
 @Test func `a message is acknowledged when the caller says so, in the order of arrival`() throws {

@@ -232,6 +232,8 @@ func `a payload that is a notification goes as it is`(
   ("payload.t > payload.max", #"{"t":31,"max":30.5}"#, true),
   ("payload.t > payload.max", #"{"t":30,"max":30.5}"#, false),
   ("payload.t > payload.max", #"{"t":30}"#, false),
+  ("payload.t != payload.max", #"{"t":30}"#, true),
+  ("payload.t = payload.max", #"{"t":30}"#, false),
   ("payload.name = topic.2", #"{"name":"u"}"#, true),
   ("payload.*.battery < 15", #"{"a":{"battery":80},"b":{"battery":14}}"#, true),
   ("payload.*.battery < 15", #"{"a":{"battery":80},"b":3,"c":[]}"#, false),

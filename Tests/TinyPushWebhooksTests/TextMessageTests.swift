@@ -75,6 +75,29 @@ func `a text of any length is shortened rather than refused`(character: String) 
   }
 }
 
+@Test(arguments: ["x", "é", #"\n"#, #"\ud83d\ude00"#])
+func `a text of any length in JSON is shortened rather than refused`(character: String) throws {
+  for count in [1, 1365, 4096, 8192, 8193, 160_000] {
+    let text = #"{"title": "t", "message": "\#(String(repeating: character, count: count))"}"#
+    var options = MessageOptions()
+    var list = Text()
+    try SenderMessage.read(Array(text.utf8).span, .gotify, into: &options, list: &list)
+    var line = Text(capacity: 100_000)
+    TextMessage.append(Span(), to: Span(), &options, in: &line)
+    #expect(refusal(of: line) == nil)
+    #expect(line.string.contains(character))
+  }
+}
+
+@Test func `a text of any length in a form is shortened rather than refused`() throws {
+  var options = MessageOptions()
+  let text = "title=t&message=" + String(repeating: "%C3%A9", count: 100_000)
+  try options.read(Array(text.utf8).span, isForm: true)
+  var line = Text(capacity: 100_000)
+  TextMessage.append(Span(), to: Span(), &options, in: &line)
+  #expect(refusal(of: line) == nil)
+}
+
 @Test func `a name with odd characters cannot leave its string`() throws {
   let text = try notification("x", to: #"a","payload":{}"#)
   #expect(text.string.hasPrefix(#"{"to":["a\",\"payload\":{}"],"#))

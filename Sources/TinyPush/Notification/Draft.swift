@@ -53,7 +53,7 @@ public struct Draft: ~Copyable {
 
   private static var bytesMax: Int { NotificationReader.objectBytesMax + 1 }
   /// The most bytes of an alert, of which no payload can hold more.
-  private static var alertBytesMax: Int { 2 * Rules.payloadBytes }
+  package static var alertBytesMax: Int { 2 * Rules.payloadBytes }
 
   /// The contents of JSON strings, with their escapes.
   private var values = Text(capacity: bytesMax)

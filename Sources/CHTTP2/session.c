@@ -66,6 +66,8 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t stream, const 
   if (!answer || answer->is_finished) return 0;
   answer->body_read += (uint32_t)count;
   if (answer->body_read > BODY_READ_MAX) {
+    /* The place may be another request's before the stream is closed. */
+    nghttp2_session_set_stream_user_data(http2, stream, NULL);
     finish(user, answer, 0);
     nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
     return 0;

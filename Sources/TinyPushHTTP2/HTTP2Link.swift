@@ -43,6 +43,8 @@ public struct HTTP2Link: ~Copyable, Link {
   var upSince: Instant?
   /// Whether the service has answered a request of the current connection about its notification.
   public internal(set) var hasProgressed = false
+  /// Whether a notification counts as the cause of the end of the current connection.
+  var hasBlamed = false
   var backoff: Backoff
   private var rate: ConnectionRate
 
@@ -80,8 +82,10 @@ public struct HTTP2Link: ~Copyable, Link {
     authorization = Authorization(service.tokenLifetime)
     let isOfBrowsers = service.isOfBrowsers
     self.service = service
-    requests = Requests(capacity: isUsed ? settings.streams : 0)
-    answers = FixedBuffer(capacity: isUsed ? settings.streams : 0)
+    // The connection that is set aside may have as many requests as the current one.
+    let capacity = isUsed ? 2 * settings.streams : 0
+    requests = Requests(capacity: capacity)
+    answers = FixedBuffer(capacity: capacity)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax + 8192 : 0)
     scratch = HeaderText(isUsed: isUsed, isOfBrowsers: isOfBrowsers)
     backoff = Backoff(seed: seed)
@@ -147,6 +151,7 @@ public struct HTTP2Link: ~Copyable, Link {
       earliest.include(settingsDue, after: now)
       earliest.include(pingDue, after: now)
       earliest.include(idleDue, after: now)
+      earliest.include(streamsDue, after: now)
       earliest.include(liveness.pongDue, after: now)
       earliest.include(liveness.probe?.due, after: now)
       earliest.include(pace.pausedUntil, after: now)
@@ -168,6 +173,7 @@ public struct HTTP2Link: ~Copyable, Link {
     state = .up
     upSince = time.now
     hasProgressed = false
+    hasBlamed = false
     liveness = Liveness()
     liveness.quietSince = time.now
     waits.connected()

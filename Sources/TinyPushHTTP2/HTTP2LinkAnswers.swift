@@ -72,7 +72,7 @@ extension HTTP2Link {
     guard answer.pointee.status > 0 else {
       return unanswered(place, request, error: answer.pointee.error)
     }
-    liveness.timeouts = 0
+    if request.connection == .current { liveness.answered(at: time.now) }
     let said = Answer(answer)
     if said.isUnknown, !service.isOfBrowsers {
       reports.add(.unknownAnswer(status: said.status, said.unknown))
@@ -105,6 +105,7 @@ extension HTTP2Link {
       recordProgress()
       if service.endsAfterRefusals { pace.sendOneAtATime() }
       pace.answered()
+      if pace.hasTooMany(request.device, at: time.now) { pace.pause(wait, at: time.now) }
       let rest = waits.failTogether(
         request.device, sentAt: request.sentAt ?? time.now, at: time.now, wait)
       giveBack(place, .tooManyRequests, notBefore: time.now + rest)
@@ -118,7 +119,7 @@ extension HTTP2Link {
       }
       leave(dialAt: time.now)
     case .shutdown:
-      giveBack(place, .shutdown)
+      giveBack(place, .shutdown, notBefore: waitAfterEnd(place))
       if request.connection == .current, state == .up { leave(dialAt: dialAt()) }
     }
   }
@@ -142,11 +143,26 @@ extension HTTP2Link {
       let cause = wasRefused ? RetryCause.refusedStream : .connectionLost
       return isTroubled(place, cause, .closed(error: error), nil)
     }
+    let notBefore = waitAfterEnd(place)
     if wasRefused {
-      giveBack(place, .shutdown)
+      giveBack(place, .shutdown, notBefore: notBefore)
     } else {
-      decideUncertain(place, .connectionLost)
+      decideUncertain(place, .connectionLost, notBefore: notBefore)
     }
+  }
+
+  /// Returns when a notification goes again after which the service says goodbye; nil: at once.
+  ///
+  /// The first one on a connection, or a lone one, may be the cause, if that happens again.
+  private mutating func waitAfterEnd(_ place: UInt16) -> Instant? {
+    guard requests[place].connection == .current, !hasBlamed,
+      !hasProgressed || requests.currentCount == 1
+    else { return nil }
+    hasBlamed = true
+    guard let wait = waits.failByGoodbye(requests[place].fingerprint) else { return nil }
+    // The next connection is for the others, and need not wait.
+    hasProgressed = true
+    return time.now + wait
   }
 
   // MARK: - Trouble
@@ -204,7 +220,10 @@ extension HTTP2Link {
     let isConfirmed = pace.suspect(key, isFirst: entry.failures == 1, at: time.now)
     // If there is no other notification to try, this one stands for all.
     let isUntested = supply.isAllSent && requests.openCount == 0
-    if isConfirmed {
+    if service.isOfBrowsers, accepted > 0 {
+      // Each subscription knows one key, and the service takes this one for others.
+      if entry.failures == 1 { reports.add(.refusedOnce(rejection)) }
+    } else if isConfirmed {
       holdBack(rejection)
     } else if !isOnlyOne, isUntested || entry.isAmongRefused {
       if !hold.isHeld { reports.add(.configurationRefused(rejection)) }
@@ -304,6 +323,14 @@ extension HTTP2Link {
     return liveness.quietSince + Liveness.idleMax
   }
 
+  /// When another connection is tried, since the service allows no request on this one.
+  var streamsDue: Instant? {
+    guard let upSince, let session, session.hasSettings, session.streamsMax == 0,
+      !supply.isAllSent, requests.currentCount == 0
+    else { return nil }
+    return max(upSince, liveness.answeredAt) + settings.answerTimeout
+  }
+
   private func isDue(_ instant: Instant?) -> Bool { instant.map { $0 <= time.now } ?? false }
 
   mutating func checkDeadlines() -> Courier.Step? {
@@ -326,6 +353,7 @@ extension HTTP2Link {
       if hasLasted { hasProgressed = true }
       return lose(isForgotten: true)
     }
+    if isDue(streamsDue) { leave(dialAt: time.now + backoff.fail()) }
     if isDue(idleDue) {
       state = .closing(dialAt: time.now)
       return nil
@@ -341,12 +369,13 @@ extension HTTP2Link {
 
   /// Returns the requests whose answers are overdue, and cancels their streams.
   ///
-  /// After three overdue answers in a row, the connection is closed.
+  /// The connection is closed after three overdue answers, if no other answer came since the requests.
   private mutating func missAnswers() {
     var missed = 0
     while isDue(answerDue) {
       let place = requests.oldest
       if requests[place].connection == .current {
+        if requests[place].sentAt! > liveness.answeredAt { liveness.timeouts += 1 }
         session?.cancel(place)
       } else {
         aside?.cancel(place)
@@ -356,7 +385,6 @@ extension HTTP2Link {
       missed += 1
     }
     reports.add(.timedOut(missed))
-    liveness.timeouts += missed
     if state == .up {
       collect()
       if liveness.timeouts >= Liveness.timeoutsMax { lose() }

@@ -34,6 +34,10 @@ extension HTTP2Link {
         goesAgain(place, notBefore: time.now + Self.sealPatience)
         return nil
       }
+      guard written > 0 else {
+        requests.decide(place, .rejected(Rejection(.badBrowserKey)))
+        return nil
+      }
       scratch.writeForBrowser(
         message, in: text, path: word.extracting(subscription.path), service,
         authorization.text, settings, wall: time.wallSeconds)

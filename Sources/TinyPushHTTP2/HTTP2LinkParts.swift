@@ -177,7 +177,8 @@ extension HTTP2Link {
     /// After this silence a router may have forgotten the connection, so the check is shorter.
     static let forgottenAfter = Duration.seconds(60)
     static let forgottenPatience = Duration.seconds(1)
-    /// After this number of requests in a row without an answer, the connection is closed.
+    /// After this number of requests without an answer, and none to a later one, the connection is
+    /// closed.
     static let timeoutsMax = 3
 
     /// Since when nothing was written or read.
@@ -186,5 +187,12 @@ extension HTTP2Link {
     var pongDue: Instant?
     var pongs: UInt32 = 0
     var timeouts = 0
+    /// When the last answer came.
+    var answeredAt = Instant(milliseconds: 0)
+
+    mutating func answered(at now: Instant) {
+      timeouts = 0
+      answeredAt = now
+    }
   }
 }

@@ -153,7 +153,7 @@ extension HTTP2Link {
     let count = min(batch.bytes, Courier.batchBytesMax)
     batch.buffer.move(from: count, to: 0, count: batch.bytes - count)
     traffic.records += 1
-    traffic.sent += UInt64(requests.recordWritten(at: time.now))
+    traffic.sent += UInt64(requests.recordWritten(isWhole: batch.bytes == count, at: time.now))
     traffic.repeated += batch.repeated
     batch.repeated = 0
     batch.bytes -= count

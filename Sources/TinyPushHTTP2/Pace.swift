@@ -22,6 +22,11 @@ struct Pace {
   /// The notifications in a row that the service did not take.
   private(set) var failures = 0
   private var narrowing = Narrowing()
+  /// The devices in a row that had too many requests, and the last of them.
+  private var throttled = 0
+  private var lastThrottled: UInt64 = 0
+  /// So many devices in a row do not have too many requests: the service refuses all.
+  private static let throttledMax = 16
   /// The answers on this connection, and the most on any.
   private var answers = 0
   private var answersMax = 0
@@ -44,6 +49,7 @@ struct Pace {
     answered()
     sendsOneAtATime = false
     pausedUntil = nil
+    throttled = 0
     trouble.reset()
   }
 
@@ -82,6 +88,16 @@ struct Pace {
     }
     suspectedSince = now
     return isConfirmed
+  }
+
+  /// Notes that a device had too many requests; returns whether the service refuses all.
+  mutating func hasTooMany(_ device: UInt64, at now: Instant) -> Bool {
+    guard device != lastThrottled, !isPaused(at: now) else { return false }
+    lastThrottled = device
+    throttled += 1
+    guard throttled >= Self.throttledMax else { return false }
+    throttled = 0
+    return true
   }
 
   /// Whether the service has taken all but this notification since it last took one.

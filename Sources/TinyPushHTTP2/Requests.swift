@@ -90,12 +90,15 @@ struct Requests: ~Copyable {
     return place
   }
 
-  /// Notes that all requests in the batch are written.
+  /// Notes that the requests in the batch are written.
   ///
   /// Returns how many they are.
-  func recordWritten(at now: Instant) -> Int {
+  ///
+  /// - Parameter isWhole: whether the newest is written to its end.
+  func recordWritten(isWhole: Bool, at now: Instant) -> Int {
     var place = newest
     var count = 0
+    if !isWhole, place != Self.none { place = slots[Int(place)].older }
     while place != Self.none, slots[Int(place)].sentAt == nil {
       slots[Int(place)].sentAt = now
       count += 1

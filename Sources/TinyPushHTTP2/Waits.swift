@@ -3,7 +3,7 @@ import TinyPush
 /// The notifications and devices that the service did not take, and how long each waits.
 ///
 /// The wait doubles from a second to five minutes, until the service takes the notification, or one
-/// for the device. The newest 64 are remembered.
+/// for the device. The newest 1,024 are remembered.
 struct Waits: ~Copyable {
   struct Entry: BitwiseCopyable {
     /// The hash of the notification or the device.
@@ -13,6 +13,8 @@ struct Waits: ~Copyable {
     var strikes: UInt8 = 0
     /// Whether the service has accepted none between the last two refusals.
     var isAmongRefused = false
+    /// Whether the service said goodbye twice when it was sent.
+    fileprivate var bringsGoodbye = false
     /// Whether others were let go before it on this connection.
     fileprivate var wasPassedOver = false
     /// When its wait is over, if that was noted.
@@ -46,7 +48,7 @@ struct Waits: ~Copyable {
     var isHopeless: Bool { strikes >= Waits.strikesMax }
   }
 
-  private static let capacity = 64
+  private static let capacity = 1024
   /// A notification that is refused this often while others are accepted is not sent again.
   private static let strikesMax = 3
   private static let failuresMax = 10
@@ -97,10 +99,21 @@ struct Waits: ~Copyable {
     return entries[index]
   }
 
+  /// Notes that the service said goodbye when it was sent this, and returns how long this waits; nil:
+  /// not at all, since that may be chance.
+  mutating func failByGoodbye(_ key: UInt64) -> Duration? {
+    let entry = fail(key)
+    guard entry.failures > 1 else { return nil }
+    for index in 0..<count where entries[index].key == key { entries[index].bringsGoodbye = true }
+    return entry.wait
+  }
+
   /// Whether connections ended when the service was sent only this.
   func endsConnections(_ key: UInt64) -> Bool {
     (0..<count).contains {
-      entries[$0].key == key && entries[$0].strikes > 0 && entries[$0].reason == .endsConnections
+      entries[$0].key == key
+        && (entries[$0].strikes > 0 && entries[$0].reason == .endsConnections
+          || entries[$0].bringsGoodbye)
     }
   }
 

@@ -13,7 +13,8 @@ public struct MessageSeal {
 
   /// Makes a seal of a function that encrypts a text for a browser's public key and secret.
   ///
-  /// The function writes at most ``bytesMax`` bytes, and returns their number; nil: it has failed.
+  /// The function writes at most ``bytesMax`` bytes, and returns their number; 0: the key is wrong;
+  /// nil: the function has failed.
   public init(
     _ seal:
       @escaping (
@@ -24,7 +25,8 @@ public struct MessageSeal {
     self.seal = seal
   }
 
-  /// Encrypts a text for a subscription, and returns the number of bytes of `body`; nil: failed.
+  /// Encrypts a text for a subscription, and returns the number of bytes of `body`; 0: the browser's
+  /// key is wrong; nil: failed.
   public func seal(
     _ text: UnsafeBufferPointer<UInt8>, for subscription: Subscription, in word: Span<UInt8>,
     to body: UnsafeMutablePointer<UInt8>

@@ -505,6 +505,38 @@ import Testing
     #expect(try sandbox.events("connected").isEmpty)
   }
 
+  @Test func `subscriptions made with another key hold up none that was made with this key`() throws
+  {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    for number in 1...5 { try subscribe(sandbox, "old-\(number)", to: "family") }
+    try box.makeVAPIDKey()
+    try subscribe(sandbox, "tablet", to: "family")
+    try subscribe(sandbox, "laptop", to: "new")
+    let agent = try agent(try alone(sandbox))
+    try drop(1...1, to: "new")
+    try wait(for: "the first alert") { try Set(shown(sandbox, on: "laptop")) == alerts(1...1) }
+    try drop(2...3, to: "family")
+    try wait(for: "the others") { try Set(shown(sandbox, on: "tablet")) == alerts(2...3) }
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `a subscription whose key is no key is recorded, and others get the alert`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let subscription = try sandbox.subscription(box, "old")
+    try subscribe(sandbox, "tablet", to: "family")
+    let key = try #require(subscription.range(of: #""p256dh":""#)).upperBound
+    let place = subscription.index(key, offsetBy: 40)
+    let other = subscription[place] == "A" ? "B" : "A"
+    let wrong = subscription.replacingCharacters(in: place...place, with: other)
+    try box.write(box.text("recipients/family") + wrong + "\n", to: "recipients/family")
+    try drop(1...1, to: "family")
+    #expect(try deliver(alone(sandbox)).status == 65)
+    #expect(try Set(shown(sandbox, on: "tablet")) == alerts(1...1))
+    #expect(try box.failures("family-1001").at(0)["code"] as? String == "bad-browser-key")
+  }
+
   @Test func `a key that a subscription was not made for is that subscription's problem`() throws {
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)

@@ -33,6 +33,8 @@ private let poisons: [(name: String, response: HTTP2Service.Response, isRecorded
   ("a proxy's status 502", .answer(502, "<html>Bad gateway</html>"), false),
   ("a reset", .reset(2), false),
   ("a refused stream", .reset(7), false),
+  ("a goodbye by status 503", .answer(503, #"{"reason":"Shutdown"}"#), false),
+  ("a goodbye that refuses the request", .leave, false),
   ("silence", .silence, false),
   ("the end of the connection", .cut, true),
   ("an answer that violates HTTP/2", .violate, true),
@@ -69,7 +71,9 @@ func `two notifications that the service never takes hold up no other`(cause: In
   service.respond = { [50, 51].contains($0) ? (poison.response, 1) : (.accept, 1) }
   for number in 1...100 { world.put("\(10_000 + number)", number) }
   world.run(.seconds(100))
-  #expect(world.taken == Set(1...100).subtracting([50, 51]), "\(poison.name)")
+  #expect(
+    world.taken == Set(1...100).subtracting([50, 51]),
+    "\(poison.name) \(Set(1...100).subtracting(world.taken).sorted()) \(service.connections)")
   world.put("20000", 101)
   world.run(.seconds(40))
   #expect(world.taken.contains(101), "\(poison.name)")
@@ -145,6 +149,50 @@ func `two notifications that the service never takes hold up no other`(cause: In
   world.run(.seconds(10))
   #expect(world.taken == Set(1...100))
   #expect(service.connections == 2)
+}
+
+@Test func `answers that are missed together end no connection that answers others`() {
+  let (world, service) = http2World()
+  var sent: [Int: Int] = [:]
+  service.respond = {
+    sent[$0, default: 0] += 1
+    return ((51...53).contains($0) && sent[$0] == 1 ? .silence : .accept, 1)
+  }
+  for number in 1...100 { world.put("\(10_000 + number)", number) }
+  world.run(.seconds(100))
+  #expect(world.taken == Set(1...100))
+  #expect(service.connections == 1)
+}
+
+@Test func `a service that allows no request for long is left for another connection`() {
+  let (world, service) = http2World()
+  service.streamsMax = { [unowned service] in service.connections == 1 ? (0, 0) : (100, 100) }
+  world.put("10001", 1)
+  world.run(.seconds(100))
+  #expect(world.taken == [1])
+  #expect(service.connections == 2)
+}
+
+@Test func `a run once ends if nothing is settled for ten minutes`() {
+  let (world, service) = http2World(once: true)
+  service.respond = { $0 == 2 ? (.answer(429, #"{"reason":"TooManyRequests"}"#), 1) : (.accept, 1) }
+  for number in 1...3 { world.put("\(10_000 + number)", number) }
+  world.run(.seconds(500))
+  #expect(!world.courier.isStuck(.devices, for: .seconds(600)))
+  world.run(.seconds(200))
+  #expect(world.taken == [1, 3])
+  #expect(world.courier.isStuck(.devices, for: .seconds(600)))
+}
+
+@Test func `a service that refuses all devices for a time is asked seldom`() {
+  let (world, service) = http2World()
+  service.respond = { _ in (.answer(429, #"{"reason":"TooManyRequests"}"#), 1) }
+  for number in 1...2000 { world.put("\(10_000 + number)", number) }
+  world.run(.seconds(3600))
+  #expect(service.requests < 10_000)
+  service.respond = { _ in (.accept, 1) }
+  world.run(.seconds(1800))
+  #expect(world.taken == Set(1...2000))
 }
 
 @Test func `a lone alert leaves a connection that answers 500 to everyone`() {

@@ -13,7 +13,7 @@ public struct Counters: BitwiseCopyable {
   /// Notifications that the check before sending refused.
   public var failedCheck: UInt64 = 0
   /// The notifications that the service refused, by the raw value of the reason.
-  private var rejections: InlineArray<46, UInt64> = .init(repeating: 0)
+  private var rejections: InlineArray<47, UInt64> = .init(repeating: 0)
   /// Notifications refused since the app is gone from the device.
   public var gone: UInt64 = 0
   /// Notifications written again after a connection ended or a request failed.

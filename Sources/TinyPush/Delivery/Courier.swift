@@ -139,7 +139,9 @@ public struct Courier: ~Copyable {
       link.select(lane)
       let supply = Supply(
         obstacle: obstacles[lane.index], isAllSent: isAllSent(in: lane),
-        wantsConnection: wantsConnection(in: lane), isStopping: isStopping)
+        wantsConnection: wantsConnection(in: lane)
+          && (lane == .devices || outbox.waiting(in: lane) > 0),
+        isStopping: isStopping)
       if let step = link.nextStep(supply) {
         turn = lane.index + 1
         return step

@@ -28,10 +28,10 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case badJWTToken, vapidPkHashMismatch, subscriptionEnded
 
     // Reasons of the agent itself.
-    case noDeviceService, noWebPush, nothingToShow
+    case noDeviceService, noWebPush, nothingToShow, badBrowserKey
 
     /// The number of reasons.
-    public static let count = 46
+    public static let count = 47
 
     /// The name in JSON and metrics.
     public var name: StaticString {
@@ -82,13 +82,14 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case .noDeviceService: "no_device_service"
       case .noWebPush: "no_web_push"
       case .nothingToShow: "nothing_to_show"
+      case .badBrowserKey: "bad_browser_key"
       }
     }
 
     /// Whether the agent itself refuses the notification, and not the service.
     public var isOfAgent: Bool {
       switch self {
-      case .noDeviceService, .noWebPush, .nothingToShow: true
+      case .noDeviceService, .noWebPush, .nothingToShow, .badBrowserKey: true
       default: false
       }
     }
@@ -180,6 +181,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .noDeviceService:
       "this recipient is a device: set signing-key, key-id, team-id and topic, or certificate"
     case .noWebPush: "this recipient is a browser: set vapid-key and contact"
+    case .badBrowserKey: "its key is wrong: have the browser register again"
     case .nothingToShow: "a browser must show each notification: give the alert a text"
     case .badPath, .methodNotAllowed:
       "check that gateway names the push service itself, and no proxy"

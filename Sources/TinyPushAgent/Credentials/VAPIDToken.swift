@@ -81,7 +81,7 @@ extension MessageSeal {
   static func ofSystem() -> MessageSeal {
     MessageSeal { text, point, secret, body in
       let written = cmbed_webpush_seal(body, point, secret, text.baseAddress, text.count)
-      return written > 0 ? Int(written) : nil
+      return written > 0 ? Int(written) : written == CMBED_FILE_INVALID ? 0 : nil
     }
   }
 }

@@ -70,8 +70,8 @@ public struct StatusPage {
     public func appendWords(to text: inout Text) { words.append(to: &text) }
   }
 
-  /// The text "TPS9", which changes with the layout.
-  static let layout: UInt32 = 0x5450_5339
+  /// The text "TPSA", which changes with the layout.
+  static let layout: UInt32 = 0x5450_5341
 
   var magic: UInt32 = 0
   /// A number that is odd while the agent changes the page; it is at the same place in all layouts.

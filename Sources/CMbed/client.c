@@ -8,7 +8,7 @@ static int prepare(cmbed_session *session, const cmbed_client_options *options, 
   if (session->host == NULL || session->ca == NULL) return cmbed_say_memory(text);
   int result = cmbed_authorities_read(&session->authorities, options->ca, text);
   if (result == CMBED_OK && options->certificate != NULL)
-    result = cmbed_identity_read(&session->identity, options->certificate, options->key, options->key_password, text);
+    result = cmbed_identity_load(&session->identity, options->certificate, options->key, options->key_password, text);
   if (result != CMBED_OK) return result;
   mbedtls_ssl_conf_authmode(&session->conf, MBEDTLS_SSL_VERIFY_REQUIRED);
   mbedtls_ssl_conf_ca_chain(&session->conf, &session->authorities.certificates, NULL);

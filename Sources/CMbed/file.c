@@ -227,7 +227,7 @@ void cmbed_identity_clear(cmbed_identity *identity) {
   mbedtls_pk_free(&identity->key);
 }
 
-int cmbed_identity_read(cmbed_identity *identity, const char *certificate, const char *key, const char *password,
+int cmbed_identity_load(cmbed_identity *identity, const char *certificate, const char *key, const char *password,
                         char *text) {
   int result = cmbed_chain_read(&identity->chain, certificate, text);
   return result == CMBED_OK ? cmbed_key_read(&identity->key, key == NULL ? certificate : key, password, text) : result;
@@ -250,6 +250,12 @@ int cmbed_identity_check(cmbed_identity *identity, const char *certificate, cons
                    "Give the two that belong together.", key, certificate, name);
 }
 
+int cmbed_identity_read(cmbed_identity *identity, const char *certificate, const char *key, const char *password,
+                        char *text) {
+  int result = cmbed_identity_load(identity, certificate, key, password, text);
+  return result == CMBED_OK ? cmbed_identity_check(identity, certificate, key, text) : result;
+}
+
 /* Returns whether a later certificate in the file signed this one. */
 static int is_issued_there(mbedtls_x509_crt *certificate) {
   uint32_t flags = 0;
@@ -266,7 +272,6 @@ int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, con
   mbedtls_x509_crt *first = &identity.chain;
   int result = key == NULL ? cmbed_chain_read(first, path, text)
                            : cmbed_identity_read(&identity, path, key, key_password, text);
-  if (result == CMBED_OK && key != NULL) result = cmbed_identity_check(&identity, path, key, text);
   if (result == CMBED_OK) {
     certificate->not_before = cmbed_seconds(&first->valid_from);
     certificate->not_after = cmbed_seconds(&first->valid_to);

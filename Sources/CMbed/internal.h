@@ -83,11 +83,13 @@ typedef struct {
 void cmbed_identity_init(cmbed_identity *identity);
 void cmbed_identity_clear(cmbed_identity *identity);
 
-/* Reads a chain and its key. `key` NULL: the key is in the certificate's file. */
+/* Reads a chain and its key, which belong together. `key` NULL: the key is in the certificate's file. */
 int cmbed_identity_read(cmbed_identity *identity, const char *certificate, const char *key, const char *password,
                         char *text);
 
-/* Checks that the chain and the key, which were read from these files, belong together. */
+/* The two halves of that: reads both, and checks that they belong together. */
+int cmbed_identity_load(cmbed_identity *identity, const char *certificate, const char *key, const char *password,
+                        char *text);
 int cmbed_identity_check(cmbed_identity *identity, const char *certificate, const char *key, char *text);
 
 /* Reads all certificates of a PEM file. */

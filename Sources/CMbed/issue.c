@@ -134,8 +134,6 @@ int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const 
   int result = CMBED_OK, error = 0;
   if (options->issuer != NULL)
     result = cmbed_identity_read(&work.issuer, options->issuer, options->issuer_key, NULL, text);
-  if (result == CMBED_OK && options->issuer != NULL)
-    result = cmbed_identity_check(&work.issuer, options->issuer, options->issuer_key, text);
   if (result == CMBED_OK) error = fill(&work, options);
   if (result == CMBED_OK && error == 0)
     error = mbedtls_x509write_crt_pem(&work.writer, (unsigned char *)certificate, CMBED_PEM_MAX, cmbed_random, NULL);

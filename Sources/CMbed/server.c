@@ -71,8 +71,6 @@ static int prepare(cmbed_server *server, const cmbed_server_options *options, ch
   int result = cmbed_authorities_read(&server->authorities, options->ca, text);
   if (result == CMBED_OK)
     result = cmbed_identity_read(&server->identity, options->certificate, options->key, NULL, text);
-  if (result == CMBED_OK)
-    result = cmbed_identity_check(&server->identity, options->certificate, options->key, text);
   if (result == CMBED_OK &&
       mbedtls_x509_crt_check_extended_key_usage(&server->identity.chain, MBEDTLS_OID_SERVER_AUTH,
                                                 MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH)) != 0)

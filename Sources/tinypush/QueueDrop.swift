@@ -87,7 +87,8 @@ struct QueueDrop: ~Copyable {
     }
     if touched & 1 << UInt8(QueuePlace.new.rawValue) != 0, queue.isServed() != false {
       _ = arguments.fail(
-        .ok, "an agent is running: notifications that it was already sending may still arrive",
+        .ok,
+        "an agent is running: notifications that it has read already may still arrive, unless it is stopped before the drop (systemctl stop tinypush)",
         nil)
     }
     return status

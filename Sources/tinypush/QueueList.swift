@@ -40,7 +40,15 @@ struct QueueList: ~Copyable {
     for index in 0..<3 {
       guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       let error = queue.forEach(in: place) { list.print($0) }
-      guard error != 0 else { continue }
+      guard error != 0 else {
+        if place == .new, queue.unreadable(.new) != nil {
+          list.flush()
+          _ = arguments.fail(
+            .ok, "only root and the agent's user see the files that the agent has taken", nil)
+          list.closed |= 1 << UInt8(index)
+        }
+        continue
+      }
       list.flush()
       status = QueueCommand.explain(error, place, arguments)
       list.closed |= 1 << UInt8(index)

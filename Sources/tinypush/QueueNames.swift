@@ -125,10 +125,10 @@ enum QueueNames {
     var status = ExitStatus.noInput
     for index in 0..<3 {
       guard let place = QueuePlace(rawValue: index), options.includes(place),
-        queue.errorOfOpening(place) != 0
+        let name = queue.unreadable(place)
       else { continue }
       message.append(status == .noInput ? "; this user may not read " : " and ")
-      message.append(place.name)
+      message.append(name)
       message.append("/")
       status = .noPermission
     }

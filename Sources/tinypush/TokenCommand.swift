@@ -85,7 +85,7 @@ enum TokenCommand {
     if access(config.state.pointer, F_OK) != 0, clinux_errno() == ENOENT { return .ok }
     let store: SuppressionDirectory
     do throws(ExitStatus) {
-      store = try SuppressionDirectory(config.state.pointer, message: &message)
+      store = try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     } catch {
       throw arguments.fail(error, message)
     }
@@ -98,7 +98,7 @@ enum TokenCommand {
     lines.flush()
     guard listing.error == 0 else {
       let status = SuppressionDirectory.explain(
-        listing.error, config.state.pointer, in: &message)
+        listing.error, config.state.pointer, isAgent: false, in: &message)
       throw arguments.fail(status, message)
     }
     guard listing.isDamaged else { return .ok }
@@ -124,19 +124,17 @@ enum TokenCommand {
     var message = Text()
     let store: SuppressionDirectory
     do throws(ExitStatus) {
-      store = try SuppressionDirectory(config.state.pointer, message: &message)
+      store = try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     } catch {
       throw arguments.fail(error, message)
     }
     var changes = SuppressionMerge(store)
     changes.areMadeNow = time == nil
     clinux_ignore_broken_pipes()
-    var wanted: UInt64 = 0
     var index = 1
     while let operand = arguments.operand(index) {
       index += 1
       try TokenReader.read(operand, arguments) { token throws(ExitStatus) in
-        wanted += 1
         guard !changes.isFull else {
           throw arguments.fail(
             .usage, "takes at most 262144 tokens at a time; nothing has changed", nil)
@@ -162,7 +160,7 @@ enum TokenCommand {
     lines.flush()
     guard isDone else {
       let status = SuppressionDirectory.explain(
-        changes.error, config.state.pointer, in: &message)
+        changes.error, config.state.pointer, isAgent: false, in: &message)
       message.append("; nothing has changed")
       throw arguments.fail(status, message)
     }
@@ -172,8 +170,8 @@ enum TokenCommand {
       _ = arguments.fail(.ok, message)
       message.clear()
     }
-    if action == .forget, printed < wanted {
-      message.append("tokens that were not in the list: ", wanted - printed)
+    if action == .forget, printed < changes.tokens {
+      message.append("tokens that were not in the list: ", changes.tokens - printed)
       _ = arguments.fail(.ok, message)
       message.clear()
     }

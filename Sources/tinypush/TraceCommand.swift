@@ -248,7 +248,7 @@ struct TraceCommand: ~Copyable {
     guard access(config.state.pointer, R_OK | X_OK) == 0 else { return }
     let store: SuppressionDirectory
     do throws(ExitStatus) {
-      store = try SuppressionDirectory(config.state.pointer, message: &message)
+      store = try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     } catch {
       throw arguments.fail(error, message)
     }

@@ -127,6 +127,14 @@ import Testing
       hidden.errors.hasSuffix(
         "; this user may not read failed/: run the command as root (sudo)\n"),
       "\(hidden.errors)")
+    mkdir(box.spool + "/taken", 0o700)
+    let blind = try asNobody("list", "--waiting")
+    #expect(blind.status == 0)
+    #expect(blind.output.hasSuffix("\n? waiting\n"), "\(blind.output)")
+    #expect(blind.errors.contains("only root and the agent's user see"), "\(blind.errors)")
+    let gone = try asNobody("show", "--waiting", "9")
+    #expect(gone.status == 77)
+    #expect(gone.errors.contains("; this user may not read taken/: run"), "\(gone.errors)")
     chmod(box.spool, 0o750)
     let closed = try asNobody()
     #expect(closed.status == 77)

@@ -158,7 +158,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
       #expect(file(box) == "# family\n")
       #expect(
         added.errors.hasSuffix(
-          ": run the command as root, or let the group write to the directory and the file (man tinypush-recipient)\n"
+          ": run the command as root, or let the group write to the directory, which must not be sticky, and to the file (man tinypush-recipient)\n"
         ))
       return
     }
@@ -387,7 +387,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
         + command(box, ["add", "family", token(2)]))
     #expect(added.status == 0, "\(added.errors)")
     let names = box.text("trace").matches(of: #/(?m)^(\w+)\(/#).map { String($0.1) }
-    #expect(names == ["write", "fsync", "renameat", "fsync", "write"])
+    #expect(names == ["write", "fsync", "fsync", "renameat", "fsync", "write"])
   }
 
   @Test func `recipient killed at any system call leaves the old file or the new one`() throws {

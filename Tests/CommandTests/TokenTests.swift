@@ -58,7 +58,7 @@ import Testing
       "suppress", two.uppercased(), "--at", "1700000002", says: "suppressed",
       lists: "1 registered 1700000001", "2 by hand 1700000002")
     try check("forget", two, says: "forgotten", lists: "1 registered 1700000001")
-    try check("forget", two, one, says: "tokens that were not in the list: 1")
+    try check("forget", two, one, one, says: "tokens that were not in the list: 1")
   }
 
   @Test func `the last of several changes within a second counts`() throws {

@@ -13,7 +13,6 @@ extension Courier {
     _ message: MessageNumber, _ notification: Notification, _ born: Int64?
   ) -> Bool {
     let entry = outbox[message]
-    let text = outbox[text: entry.text]
     if isDuplicate(notification, entry) {
       settle(message, .duplicate)
       return false

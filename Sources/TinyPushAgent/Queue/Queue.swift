@@ -113,11 +113,16 @@ public struct Queue: ~Copyable {
     return isWhole
   }
 
-  /// Returns the errno with which a directory cannot be opened; 0 if it can be, or does not exist.
-  public func errorOfOpening(_ place: QueuePlace) -> Int32 {
+  /// Returns the name of the directory, or `taken/` for that of waiting files, that this user may not
+  /// read; nil: there is none.
+  public func unreadable(_ place: QueuePlace) -> StaticString? {
+    if isUnreadable(place.name) { return place.name }
+    return place == .new && isUnreadable(TakenDirectory.name) ? TakenDirectory.name : nil
+  }
+
+  private func isUnreadable(_ part: StaticString) -> Bool {
     var error: Int32 = 0
-    guard Descriptor(root.number, part: place.name, error: &error) == nil else { return 0 }
-    return error == ENOENT ? 0 : error
+    return Descriptor(root.number, part: part, error: &error) == nil && error != ENOENT
   }
 
   /// Returns the file of this name; nil if absent.
@@ -168,8 +173,13 @@ public struct Queue: ~Copyable {
 
   /// Syncs the removals in a directory; returns 0 or an errno.
   public func sync(_ place: QueuePlace) -> Int32 {
+    let error = sync(place.name)
+    return error == 0 && place == .new ? sync(TakenDirectory.name) : error
+  }
+
+  private func sync(_ part: StaticString) -> Int32 {
     var error: Int32 = 0
-    guard let directory = Descriptor(root.number, part: place.name, error: &error) else {
+    guard let directory = Descriptor(root.number, part: part, error: &error) else {
       return error == ENOENT ? 0 : error
     }
     return Descriptor.syncDirectory(directory.number)

@@ -190,7 +190,7 @@ public struct RecipientsEditor: ~Copyable {
       return .noInput
     case EACCES, EPERM:
       message.append(
-        ": run the command as root, or let the group write to the directory and the file (man tinypush-recipient)"
+        ": run the command as root, or let the group write to the directory, which must not be sticky, and to the file (man tinypush-recipient)"
       )
       return .noPermission
     case EROFS:

@@ -22,13 +22,17 @@ public struct SuppressionDirectory: ~Copyable {
 
   /// Opens the directory, and creates it if it is missing.
   ///
-  /// - Parameter message: on failure, what is wrong, where, and what to do.
+  /// - Parameters:
+  ///   - isAgent: whether the program runs as the agent's user, and not as anybody.
+  ///   - message: on failure, what is wrong, where, and what to do.
   @inline(never)
-  public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
+  public init(
+    _ path: UnsafePointer<CChar>, isAgent: Bool = true, message: inout Text
+  ) throws(ExitStatus) {
     var error: Int32 = 0
     if mkdir(path, 0o750) != 0 && clinux_errno() != EEXIST { error = clinux_errno() }
     guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
-      Self.explain(error, path, in: &message)
+      Self.explain(error, path, isAgent: isAgent, in: &message)
       throw error == EACCES || error == EPERM ? .noPermission : .cannotCreate
     }
     self.directory = directory
@@ -40,11 +44,13 @@ public struct SuppressionDirectory: ~Copyable {
   @inline(never)
   @discardableResult
   public static func explain(
-    _ error: Int32, _ path: UnsafePointer<CChar>, in text: inout Text
+    _ error: Int32, _ path: UnsafePointer<CChar>, isAgent: Bool = true, in text: inout Text
   ) -> ExitStatus {
     text.append("state ", printable: CString.span(path), ": ")
     text.append(cString: clinux_error_text(error))
     switch error {
+    case EACCES where !isAgent, EPERM where !isAgent:
+      text.append(": run the command as root (sudo)")
     case EACCES, EPERM, EROFS:
       text.append(": make it a directory that the agent's user may write to, or set state")
     case ENOENT, ENOTDIR: text.append(": make it a directory, or set state")

@@ -41,6 +41,8 @@ public struct SuppressionMerge: ~Copyable {
   public private(set) var error: Int32 = 0
   /// The number of suppressed tokens, if the whole list was merged.
   public private(set) var total: UInt64 = 0
+  /// How many tokens were given, each counted once.
+  public private(set) var tokens: UInt64 = 0
 
   /// Prepares a merge.
   ///
@@ -140,9 +142,10 @@ public struct SuppressionMerge: ~Copyable {
       if lists.list.isDamaged != isListDamaged || lists.recent.isDamaged != isRecentDamaged {
         error = error == 0 ? EIO : error
       }
-      if error == 0, isListDamaged {
-        setAside(SuppressionDirectory.listName, as: SuppressionDirectory.damagedListName)
-      }
+      guard error == 0, isListDamaged else { return error }
+      // Until the new list is on disk, the damaged one is the only one.
+      guard fsync(file) == 0 else { return clinux_errno() }
+      setAside(SuppressionDirectory.listName, as: SuppressionDirectory.damagedListName)
       return error
     }
     guard isWhole, error == 0 else { return }
@@ -169,6 +172,7 @@ public struct SuppressionMerge: ~Copyable {
       MemoryLayout<SuppressionRecord>.stride
     ) { left, right in memcmp(left!, right!, TokenIdentity.byteCount) }
     total = 0
+    tokens = 0
     var next = 0
     var head = lists.next(isWhole: isWhole)
     while writer.error == 0, next < count || head != nil {
@@ -179,6 +183,7 @@ public struct SuppressionMerge: ~Copyable {
         known = record
         head = lists.next(isWhole: isWhole)
       }
+      if next < count, changes[next].token == token { tokens += 1 }
       var change: SuppressionRecord?
       while next < count, changes[next].token == token {
         change = .overriding(change, changes[next])

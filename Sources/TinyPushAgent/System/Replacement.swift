@@ -29,7 +29,10 @@ public enum Replacement {
     let draft = name.cString()
     var old = stat()
     let hasOld = isAlike && stat(path, &old) == 0
-    error = make(directory.number, base, draft.pointer, mode: 0o600, isSynced: isSynced) { file in
+    // Nobody else may open the file before it has its owner: it may hold a key.
+    error = make(
+      directory.number, base, draft.pointer, mode: 0o600, isOwned: false, isSynced: isSynced
+    ) { file in
       if hasOld, fchown(file, old.st_uid, old.st_gid) != 0 { return clinux_errno() }
       if fchmod(file, hasOld ? old.st_mode & 0o7777 : mode) != 0 { return clinux_errno() }
       return Descriptor.writeAll(file, text)
@@ -38,22 +41,25 @@ public enum Replacement {
     return error
   }
 
-  /// Makes a file in a directory, which belongs to the directory's owner; returns 0 or an errno.
+  /// Makes a file in a directory; returns 0 or an errno.
   ///
   /// - Parameters:
+  ///   - isOwned: whether the file belongs to the directory's owner, even if root makes it.
   ///   - draft: the name of the file until it is complete.
   ///   - write: writes the file to a descriptor; returns 0 or an errno.
   @inline(never)
   static func make(
     _ directory: Int32, _ name: UnsafePointer<CChar>, _ draft: UnsafePointer<CChar>, mode: mode_t,
-    isSynced: Bool = true, _ write: (Int32) -> Int32
+    isOwned: Bool = true, isSynced: Bool = true, _ write: (Int32) -> Int32
   ) -> Int32 {
     unlinkat(directory, draft, 0)
     var error: Int32 = 0
     do {
-      guard let file = Descriptor.make(directory, draft, mode: mode, error: &error) else {
+      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+      guard let file = Descriptor(directory, draft, flags, mode, error: &error) else {
         return error
       }
+      if isOwned { file.belong(to: directory) }
       error = write(file.number)
       if error == 0, isSynced, fsync(file.number) != 0 { error = clinux_errno() }
       extendLifetime(file)

@@ -86,9 +86,9 @@ struct QueueDrop: ~Copyable {
       status = arguments.fail(.inputOutput, message)
     }
     if touched & 1 << UInt8(QueuePlace.new.rawValue) != 0, queue.isServed() != false {
+      queue.tellOfRemovals()
       _ = arguments.fail(
-        .ok,
-        "an agent is running: notifications that it has read already may still arrive, unless it is stopped before the drop (systemctl stop tinypush)",
+        .ok, "an agent is running: notifications that it was already sending may still arrive",
         nil)
     }
     return status

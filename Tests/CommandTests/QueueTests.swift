@@ -428,6 +428,24 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
+  @Test func `what queue drop drops while the service is away does not arrive later`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    #expect(try sandbox.child.terminate() == 0)
+    let settings = ["--config", sandbox.http2Config, "-o", "spool=\(box.spool)"]
+    let agent = try box.start(Build.command(Build.host) + ["run"] + settings)
+    for number in 1...3 { try box.drop(line(number, "alert \(number)"), as: "a\(number)") }
+    try wait(for: "the taking") { box.names(in: "taken").count == 3 }
+    let dropped = try box.run(Build.command(Build.host) + ["queue", "drop", "a2"] + settings)
+    #expect(dropped.status == 0, "\(dropped.errors)")
+    let again = try Sandbox(in: box)
+    agent.signal(SIGHUP)
+    try wait(for: "the others") { box.queued.isEmpty && box.names(in: "taken").isEmpty }
+    #expect(try again.events("accepted").count == 2)
+    #expect(try agent.terminate() == 0)
+  }
+
   // MARK: - retry
 
   @Test func `queue retry sends only to the recipients that did not get the notification`() throws {

@@ -219,6 +219,22 @@ func `a file of several notifications that is being copied is delivered once`(cu
   #expect(world.waiting == [])
 }
 
+@Test func `what waits of a file that somebody drops is not sent`() throws {
+  let world = World()
+  world.forbidsLoss = false
+  world.canDial = { _ in false }
+  for number in 1...3 { world.put("a\(number)", number) }
+  world.run(.seconds(1))
+  let dropped = try #require(world.taken.keys.first { $0.hasPrefix("a2@") })
+  _ = world.disk.remove(dropped, bytes: .max)
+  let kept = Set(world.taken.keys)
+  world.courier.dropRemoved { kept.contains(String($0)) }
+  world.canDial = { _ in true }
+  world.run(.seconds(60))
+  #expect(world.accepted == [1, 3])
+  #expect(world.waiting == [])
+}
+
 @Test func `a large file that somebody removes from taken/ is given up, and delays no other`() {
   let world = World(once: true)
   world.forbidsLoss = false

@@ -173,19 +173,6 @@ func `two notifications that the service never takes hold up no other`(cause: In
   #expect(service.connections == 2)
 }
 
-@Test func `a run once ends if nothing is settled for ten minutes`() {
-  let (world, service) = http2World(once: true)
-  service.respond = { $0 == 2 ? (.answer(429, #"{"reason":"TooManyRequests"}"#), 1) : (.accept, 1) }
-  for number in 1...3 { world.put("\(10_000 + number)", number) }
-  var isStuck: [Bool] = []
-  for seconds in [500, 400] as [UInt64] {
-    world.run(.seconds(seconds))
-    isStuck.append(world.courier.isStuck(.devices, for: .seconds(600)))
-  }
-  #expect(isStuck == [false, true])
-  #expect(world.taken == [1, 3])
-}
-
 @Test func `a service that refuses all devices for a time is asked seldom`() {
   let (world, service) = http2World()
   service.respond = { _ in (.answer(429, #"{"reason":"TooManyRequests"}"#), 1) }

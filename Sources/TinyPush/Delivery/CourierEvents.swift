@@ -66,6 +66,23 @@ extension Courier {
     waiting.isTakenWanted = true
   }
 
+  /// Drops the messages of files that are no longer in `taken/`, as far as no link has them.
+  ///
+  /// - Parameter isThere: returns whether `taken/` has a file of this name.
+  public mutating func dropRemoved(_ isThere: (Span<UInt8>) -> Bool) {
+    files.forEach { number in
+      guard files[number].fate != .isGone else { return }
+      var name = Text(capacity: 300)
+      files.appendTakenName(number, to: &name)
+      guard !isThere(name.bytes) else { return }
+      files.decide(number, .isGone)
+      files[number].isDropped = true
+    }
+    while let message = outbox.firstWaiting(where: { files[$0].isDropped }) {
+      settle(message)
+    }
+  }
+
   /// Plans a scan, since events of `new/` were lost.
   public mutating func missedEvents() {
     waiting.beingWritten.clear()

@@ -124,13 +124,13 @@ extension Courier {
   // MARK: - Making room
 
   /// How long a lane with messages settles none before it counts as stuck.
-  package static let progressPatience = Duration.seconds(30)
+  private static let progressPatience = Duration.seconds(30)
   /// The most files in `later/` with which parts of files are put there.
   private static let laterFilesMax = 4096
 
   /// Whether a lane has messages and has settled none for long.
-  package func isStuck(_ lane: Lane, for patience: Duration = progressPatience) -> Bool {
-    outbox.count(of: lane) > 0 && progressAt[lane.index] + patience <= time.now
+  func isStuck(_ lane: Lane) -> Bool {
+    outbox.count(of: lane) > 0 && progressAt[lane.index] + Self.progressPatience <= time.now
   }
 
   /// Returns the step that makes room by putting a message of a stuck lane into `later/`.

@@ -504,7 +504,16 @@ struct Outbox: ~Copyable {
 
   /// Returns a message of a text that waits to be sent.
   func firstWaiting(of text: UInt16) -> MessageNumber? {
-    for place in 0..<usedEntries where entries[place].text == text {
+    firstWaiting { $0 == text }
+  }
+
+  /// Returns a message that waits, of a file that satisfies the condition.
+  func firstWaiting(where isOne: (FileNumber) -> Bool) -> MessageNumber? {
+    firstWaiting { $0 != Self.none && isOne(texts[Int($0)].file) }
+  }
+
+  private func firstWaiting(_ isOne: (_ text: UInt16) -> Bool) -> MessageNumber? {
+    for place in 0..<usedEntries where isOne(entries[place].text) {
       switch entries[place].line {
       case .again, .high, .low, .delayed: return number(UInt16(place))
       case .decided, .link: break

@@ -93,7 +93,8 @@ public struct ArrivalClock: BitwiseCopyable {
     var youngest: Int64?
     let age = changed - present.ahead
     let isPlausible = time.wallSeconds != nil && changed >= plausibleSinceMs
-    if age <= now, age >= present.from || isPlausible { youngest = age }
+    // A clock that is slewed may be a little ahead.
+    if age <= now + Self.stepMs, age >= present.from || isPlausible { youngest = min(age, now) }
     for index in 0..<formerCount {
       let setting = former[index]
       let at = changed - setting.ahead

@@ -52,6 +52,8 @@ struct TakenFile: BitwiseCopyable {
   var isRead = false
   /// Whether the file waits for the rest of a notification, or for a recipients file.
   var isWaiting = false
+  /// Whether somebody has removed the file to have nothing more of it sent.
+  var isDropped = false
   /// Whether the disk refused to remove the file.
   var isStuck = false
   /// The notifications that failed the check.

@@ -44,8 +44,6 @@ public struct Agent: ~Copyable {
   // nothing.
   static let dialFailuresMax = 3
   static let failuresMax = 10
-  /// How long a run waits for a service that settles nothing.
-  static let patience = Duration.seconds(600)
 
   /// Opens the spool and the files that the configuration names.
   ///
@@ -174,9 +172,7 @@ public struct Agent: ~Copyable {
     link.select(lane)
     guard channels.has(lane), link.hasLink else { return nil }
     if connectionState.isConfigBroken || link.isRefused { return .config }
-    let isHopeless =
-      outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
-      || courier.isStuck(lane, for: Self.patience)
+    let isHopeless = outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 

@@ -63,6 +63,7 @@ extension Agent {
           filesFound += 1
           courier.appeared(CString.span(name), isWhole: true)
         case .takenChanged(let name): courier.changed(CString.span(name))
+        case .dropped: spool.dropRemoved(&courier)
         case .other: break
         }
       }

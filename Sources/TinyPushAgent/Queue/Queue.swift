@@ -171,6 +171,19 @@ public struct Queue: ~Copyable {
     return unlinkat(directory.number, file.pointer, 0) == 0 ? 0 : clinux_errno()
   }
 
+  /// Tells a running agent that files which it has taken were removed.
+  public func tellOfRemovals() {
+    var error: Int32 = 0
+    guard let taken = Descriptor(root.number, part: TakenDirectory.name, error: &error) else {
+      return
+    }
+    let name = TakenDirectory.dropMark.cString
+    unlinkat(taken.number, name, 0)
+    _ = Descriptor(
+      taken.number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600, error: &error)
+    unlinkat(taken.number, name, 0)
+  }
+
   /// Syncs the removals in a directory; returns 0 or an errno.
   public func sync(_ place: QueuePlace) -> Int32 {
     let error = sync(place.name)

@@ -184,6 +184,15 @@ public struct SpoolDirectory: ~Copyable {
     return clinux_errno() == ENOENT ? .removed : .failed
   }
 
+  /// Has the courier drop the files that somebody has removed from `taken/`.
+  func dropRemoved(_ courier: inout Courier) {
+    let directory = taken.number
+    courier.dropRemoved { name in
+      let path = CString(name)
+      return faccessat(directory, path.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+  }
+
   /// Renames a file in `taken/`, and returns whether that succeeded.
   func rename(_ courier: borrowing Courier) -> Bool {
     let name = CString(courier.stepName())

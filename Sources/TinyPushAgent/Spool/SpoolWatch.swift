@@ -84,6 +84,8 @@ struct SpoolWatch: ~Copyable {
     case renamed(UnsafePointer<CChar>)
     /// A program wrote to the file of this name in `taken/`, or closed it.
     case takenChanged(UnsafePointer<CChar>)
+    /// Somebody has removed files from `taken/`, by `tinypush queue drop`.
+    case dropped
     /// The directory `later/` was created.
     case laterMade
     /// A file was removed from `later/`.
@@ -112,7 +114,10 @@ struct SpoolWatch: ~Copyable {
       if mask & IN_CREATE != 0 { return .created(name) }
       return mask & IN_MOVED_TO != 0 ? .renamed(name) : .closed(name)
     }
-    if watch == taken { return .takenChanged(name) }
+    if watch == taken {
+      return CString.span(name).equals(TakenDirectory.dropMark.span)
+        ? .dropped : .takenChanged(name)
+    }
     if watch == root, mask & IN_DELETE == 0 {
       if CString.span(name).equals("new") || CString.span(name).equals("taken") { return .replaced }
       if CString.span(name).equals("later") { return .laterMade }

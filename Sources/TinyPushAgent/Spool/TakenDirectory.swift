@@ -7,6 +7,10 @@ import TinyPush
 /// that has opened a file before can still write to it.
 struct TakenDirectory: ~Copyable {
   static let name: StaticString = "taken"
+  /// A file that `tinypush queue drop` makes and removes, so that the agent looks what is gone.
+  ///
+  /// A watch for each removal would cost the agent an event for each file that it has delivered.
+  static let dropMark: StaticString = ".dropped"
   /// How long a settled file stays without a change; the shorter time applies if there are more than
   /// ``filesMax`` such files.
   private static let kept: InlineArray<2, Duration> = [.seconds(600), .seconds(60)]

@@ -154,6 +154,8 @@ import Testing
   @Test func `two checks use the same provider token`() throws {
     let box = try Box()
     defer { box.end() }
+    // The check does not make the directory, in which the token is kept.
+    mkdir(box.state, 0o700)
     let gateway = try HTTP2Gateway(in: box, .token)
     _ = try check(box, gateway.port, .token)
     _ = try check(box, gateway.port, .token)

@@ -365,7 +365,6 @@ public struct Bridge: ~Copyable {
       batch.isDue = true
       return nil
     }
-
     let isFirst = nextRule == 0
     let outcome =
       message.isCut

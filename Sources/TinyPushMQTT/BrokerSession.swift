@@ -23,8 +23,8 @@ public struct BrokerSession: ~Copyable {
     public var openMax: Int
     /// The largest packet that the broker may send, in bytes.
     ///
-    /// A broker of MQTT 5 drops a larger message (section 3.1.2.11.4), and so the bound is far above what a
-    /// notification needs: a rule may take one word of a message with a picture in it.
+    /// A broker of MQTT 5 drops a larger message (section 3.1.2.11.4), and so the bound is far
+    /// above what a notification needs: a rule may take one word of a message with a picture in it.
     public var packetBytesMax: Int
     /// The time of silence after which a ping goes out.
     public var keepAlive: Duration

@@ -74,6 +74,10 @@ struct QueueDrop: ~Copyable {
     _ queue: borrowing Queue, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     flush()
+    let isOfAgent =
+      touched & 1 << UInt8(QueuePlace.new.rawValue) != 0 && queue.isServed() != false
+    // The agent sends nothing more of the files while they are synced.
+    if isOfAgent { queue.tellOfRemovals() }
     for index in 0..<3 {
       guard let place = QueuePlace(rawValue: index), touched & 1 << UInt8(index) != 0 else {
         continue
@@ -85,8 +89,7 @@ struct QueueDrop: ~Copyable {
       message.append(cString: clinux_error_text(error))
       status = arguments.fail(.inputOutput, message)
     }
-    if touched & 1 << UInt8(QueuePlace.new.rawValue) != 0, queue.isServed() != false {
-      queue.tellOfRemovals()
+    if isOfAgent {
       _ = arguments.fail(
         .ok, "an agent is running: notifications that it was already sending may still arrive",
         nil)

@@ -189,7 +189,9 @@ public struct SpoolDirectory: ~Copyable {
     let directory = taken.number
     courier.dropRemoved { name in
       let path = CString(name)
+      // After any other error, the file may be there.
       return faccessat(directory, path.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+        || clinux_errno() != ENOENT
     }
   }
 

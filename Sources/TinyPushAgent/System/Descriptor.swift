@@ -73,15 +73,18 @@ struct Descriptor: ~Copyable {
     self = part
   }
 
-  /// Creates a file that belongs to the directory's owner, even if root creates it.
+  /// Creates a file.
   ///
-  /// - Parameter error: on failure, the errno.
+  /// - Parameters:
+  ///   - isOwned: whether the file belongs to the directory's owner, even if root creates it.
+  ///   - error: on failure, the errno.
   static func make(
-    _ directory: Int32, _ name: UnsafePointer<CChar>, mode: mode_t = 0o640, error: inout Int32
+    _ directory: Int32, _ name: UnsafePointer<CChar>, mode: mode_t = 0o640, isOwned: Bool = true,
+    error: inout Int32
   ) -> Descriptor? {
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
     guard let file = Descriptor(directory, name, flags, mode, error: &error) else { return nil }
-    file.belong(to: directory)
+    if isOwned { file.belong(to: directory) }
     return file
   }
 

@@ -55,11 +55,9 @@ public enum Replacement {
     unlinkat(directory, draft, 0)
     var error: Int32 = 0
     do {
-      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-      guard let file = Descriptor(directory, draft, flags, mode, error: &error) else {
-        return error
-      }
-      if isOwned { file.belong(to: directory) }
+      guard
+        let file = Descriptor.make(directory, draft, mode: mode, isOwned: isOwned, error: &error)
+      else { return error }
       error = write(file.number)
       if error == 0, isSynced, fsync(file.number) != 0 { error = clinux_errno() }
       extendLifetime(file)

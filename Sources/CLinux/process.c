@@ -37,34 +37,6 @@ int clinux_signal_descriptor(void) {
   return descriptor < 0 ? -errno : descriptor;
 }
 
-static void leave(int signal) {
-  (void)signal;
-  _exit(0);
-}
-
-void clinux_let_signals_end(int let) {
-  static sigset_t before;
-  static struct sigaction terminate, interrupt;
-  if (!let) {
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (!sigismember(&before, SIGTERM)) return;
-    sigaction(SIGTERM, &terminate, NULL);
-    sigaction(SIGINT, &interrupt, NULL);
-    return;
-  }
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigprocmask(SIG_BLOCK, NULL, &before);
-  if (sigismember(&before, SIGTERM)) {
-    const struct sigaction action = {.sa_handler = leave};
-    sigaction(SIGTERM, &action, &terminate);
-    sigaction(SIGINT, &action, &interrupt);
-  }
-  sigprocmask(SIG_UNBLOCK, &signals, NULL);
-}
-
 enum { variables_max = 512 };
 
 static int is_private(const char *variable) {

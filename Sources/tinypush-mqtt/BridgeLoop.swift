@@ -151,7 +151,7 @@ struct BridgeLoop: ~Copyable {
   private mutating func advance(at now: Instant) {
     switch connection.phase {
     case .none: return
-    case .connecting, .tunnelling, .open, .handshaking:
+    case .lookingUp, .connecting, .tunnelling, .open, .handshaking:
       guard !bridge.isUp else { return receive(at: now) }
       switch connection.proceed(epoll: events.epoll, at: now, config: config.tls) {
       case .failed: connectionFailed()

@@ -399,6 +399,32 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
+  @Test func `a name that no server looks up holds up no phone, and no stop`() throws {
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try box.add(sandbox.token(box, "token", "phone"), to: "good")
+    let subscription = try sandbox.subscription(box, "tablet")
+    let host = try #require(subscription.firstMatch(of: /https:\/\/([^\/]+)/)?.1)
+    try box.add(subscription.replacing(host, with: "slow.example"), to: "bad")
+    let library = box.path + "/lookup.so"
+    let made = try box.run([
+      "cc", "-shared", "-fPIC", Build.tools + "/lookup.c", "-o", library,
+    ])
+    #expect(made.status == 0, "\(made.errors)")
+    let agent = try box.start(
+      Build.command(Build.host) + ["run"] + both(sandbox),
+      environment: ["LD_PRELOAD": library, "LOOKUP": box.path + "/lookup"])
+    try drop(1...3, to: "bad")
+    try wait(for: "the look-up") { box.text("lookup").hasSuffix("\n") }
+    try drop(1...20, to: "good")
+    try wait(for: "the phone's alerts") { try sandbox.events("delivered").count == 20 }
+    let child = try #require(pid_t(box.text("lookup").dropLast()))
+    #expect(kill(child, 0) == 0)
+    #expect(try agent.terminate() == 0)
+    #expect(kill(child, 0) != 0 && errno == ESRCH)
+    #expect(box.queued.count == 3)
+  }
+
   @Test func `on-trouble names the service that cannot be reached while another one can`() throws {
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)

@@ -223,6 +223,44 @@ static inline int clinux_epoll_descriptor(const struct epoll_event *event) { ret
    -errno. */
 int clinux_signal_descriptor(void);
 
+/* The addresses of a host, with the port in them. */
+enum { clinux_addresses_max = 8 };
+typedef struct {
+  socklen_t length;
+  struct sockaddr_storage address;
+} clinux_address;
+typedef struct {
+  int error; /* of getaddrinfo */
+  int count;
+  clinux_address of[clinux_addresses_max];
+} clinux_addresses;
+
+/* A child process that looks up a name: servers that do not answer hold up nothing else. */
+typedef struct {
+  int descriptor; /* readable once the name was looked up; -1: there is no process */
+  int process;
+} clinux_lookup;
+
+/* Looks up a host and a port number. An address is found at once; for a name, a child process is
+   started. Returns 0 or -errno. */
+int clinux_look_up(const char *host, const char *port, clinux_addresses *found, clinux_lookup *lookup);
+
+/* Takes the result of a look-up, and returns whether there was one. The caller closes the
+   descriptor. */
+int clinux_looked_up(const clinux_lookup *lookup, clinux_addresses *found);
+
+/* Starts to connect to an address. Returns a socket or -errno. */
+int clinux_connect(const clinux_addresses *found, int number);
+
+/* Returns whether an address is public, as clinux_is_public does. */
+int clinux_is_public_at(const clinux_addresses *found, int number);
+
+/* Returns whether a host is an address, and a private one. */
+int clinux_is_private_host(const char *host);
+
+/* Ends the process of a look-up, if it is not 0. */
+void clinux_end_lookup(int process);
+
 /* Lets writing to a closed pipe return an error instead of ending the program. */
 static inline void clinux_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); }
 
@@ -231,10 +269,6 @@ int clinux_clock_descriptor(void);
 
 /* Returns whether the wall clock was set, and prepares the descriptor for the next time. */
 int clinux_clock_was_set(int descriptor);
-
-/* Sets whether SIGTERM and SIGINT end the process at once or wait for the signalfd. A process whose
-   signals would otherwise wait exits with 0 then, as it does when asked to stop. */
-void clinux_let_signals_end(int let);
 
 /* Starts /bin/sh with a command, in its own process group. Standard input is /dev/null, output goes
    to this process's standard error, and no other descriptor is open. Signals have their defaults.

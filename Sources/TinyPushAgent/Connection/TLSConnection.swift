@@ -4,13 +4,14 @@ import TinyPush
 
 /// A TLS connection to the gateway or the feedback service, from the name to the close.
 ///
-/// Only the look-up of the name blocks.
+/// Nothing blocks: a child process looks up the name.
 ///
 /// Public because Embedded Swift sees only public deinitializers of another module.
 public struct TLSConnection: ~Copyable {
   private let pinned = Pinned()
   package enum Phase {
     case none
+    case lookingUp
     case connecting
     /// The proxy was asked for a tunnel to the server.
     case tunnelling
@@ -61,8 +62,10 @@ public struct TLSConnection: ~Copyable {
 
   private var session: OpaquePointer?
   private let resumption = cmbed_resumption_new()
-  private var addresses: UnsafeMutablePointer<addrinfo>?
-  private var nextAddress: UnsafeMutablePointer<addrinfo>?
+  private var lookup = clinux_lookup(descriptor: -1, process: 0)
+  /// The addresses of the host, and the number of those that were tried.
+  private var addresses: UnsafeMutablePointer<clinux_addresses>?
+  private var triedAddresses: Int32 = 0
   private let timeout: Duration
   private let kind: Peer
   private let allowsPrivate: Bool
@@ -95,7 +98,8 @@ public struct TLSConnection: ~Copyable {
     cmbed_session_free(session)
     cmbed_resumption_free(resumption)
     if descriptor >= 0 { CLinux.close(descriptor) }
-    if let addresses { freeaddrinfo(addresses) }
+    clinux_end_lookup(lookup.process)
+    addresses?.deallocate()
   }
 
   var version: UnsafePointer<CChar>? { session.map { cmbed_version($0) } }
@@ -124,82 +128,82 @@ public struct TLSConnection: ~Copyable {
     return phase == goal
   }
 
-  /// Looks up the name and starts to connect to its first address.
+  /// Begins to look up the name.
   @inline(never)
   package mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, closeNotify: false)
     failure = Int32(CMBED_OK)
     reached = .none
     tunnel.reset()
-    var hints = addrinfo()
-    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-    hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
-    var found: UnsafeMutablePointer<addrinfo>?
-    // This blocks for many seconds without a network. Nothing is under way then, so signals may end
-    // the process directly.
-    clinux_let_signals_end(1)
-    let result =
+    let found = UnsafeMutablePointer<clinux_addresses>.allocate(capacity: 1)
+    addresses = found
+    triedAddresses = 0
+    let error =
       isProxied
-      ? getaddrinfo(proxy.host.pointer, proxy.port.pointer, &hints, &found)
-      : getaddrinfo(server.host.pointer, server.port.pointer, &hints, &found)
-    clinux_let_signals_end(0)
-    guard result == 0, let found else {
-      problem.clear()
-      problem.append(isProxied ? "proxy " : "")
-      problem.append(cString: isProxied ? proxy.host.pointer : server.host.pointer)
-      problem.append(": ", cString: gai_strerror(result))
-      problem.append(": is the name right, and is there a network?")
+      ? clinux_look_up(proxy.host.pointer, proxy.port.pointer, found, &lookup)
+      : clinux_look_up(server.host.pointer, server.port.pointer, found, &lookup)
+    guard error == 0 else {
+      explain(-error)
       return .failed
     }
-    addresses = found
-    nextAddress = found
+    guard lookup.process > 0 else { return connectFirst(epoll: epoll, at: now) }
+    descriptor = lookup.descriptor
+    phase = .lookingUp
+    deadline = now + timeout
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
+    return .wants(read: true)
+  }
+
+  /// Starts to connect to the first address of the name.
+  private mutating func connectFirst(epoll: Int32, at now: Instant) -> Outcome {
+    closeSocket(epoll: epoll)
+    guard let found = addresses?.pointee, found.error == 0 else {
+      explainLookup(cString: gai_strerror(addresses?.pointee.error ?? EAI_AGAIN))
+      return .failed
+    }
     reached = .connecting
     return connectNext(epoll: epoll, at: now)
+  }
+
+  private mutating func explainLookup(cString reason: UnsafePointer<CChar>) {
+    problem.clear()
+    problem.append(isProxied ? "proxy " : "")
+    problem.append(cString: isProxied ? proxy.host.pointer : server.host.pointer)
+    problem.append(": ", cString: reason)
+    problem.append(": is the name right, and is there a network?")
   }
 
   /// Whether an address of the server is public.
   ///
   /// A proxy looks up names, so behind it only a host that is given as an address is known.
-  private func isPublic(_ address: UnsafeMutablePointer<addrinfo>) -> Bool {
-    guard isProxied else { return clinux_is_public(address.pointee.ai_addr) != 0 }
-    var hints = addrinfo()
-    hints.ai_flags = AI_NUMERICHOST
-    var found: UnsafeMutablePointer<addrinfo>?
-    guard getaddrinfo(server.host.pointer, nil, &hints, &found) == 0, let found else { return true }
-    defer { freeaddrinfo(found) }
-    return clinux_is_public(found.pointee.ai_addr) != 0
+  private func isPublic(_ found: UnsafePointer<clinux_addresses>, _ number: Int32) -> Bool {
+    isProxied
+      ? clinux_is_private_host(server.host.pointer) == 0 : clinux_is_public_at(found, number) != 0
   }
 
   private mutating func connectNext(epoll: Int32, at now: Instant) -> Outcome {
     closeSocket(epoll: epoll)
-    while let address = nextAddress {
-      nextAddress = address.pointee.ai_next
+    while let addresses, triedAddresses < addresses.pointee.count {
+      let number = triedAddresses
+      triedAddresses += 1
       // The browser chose the host, and must not reach what only this machine can reach.
-      guard allowsPrivate || isPublic(address) else {
+      guard allowsPrivate || isPublic(addresses, number) else {
         problem.clear()
         server.append(to: &problem)
         problem.append(
           ": this address is private: remove the subscription, or set private-endpoints = yes")
         continue
       }
-      let socket = CLinux.socket(
-        address.pointee.ai_family,
-        Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      let socket = clinux_connect(addresses, number)
       guard socket >= 0 else {
-        explain(clinux_errno())
+        explain(-socket)
         continue
       }
       descriptor = socket
-      if CLinux.connect(socket, address.pointee.ai_addr, address.pointee.ai_addrlen) == 0
-        || clinux_errno() == EINPROGRESS
-      {
-        phase = .connecting
-        deadline = now + timeout
-        _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, socket, EPOLLOUT.rawValue)
-        return .wants(read: false)
-      }
-      explain(clinux_errno())
-      closeSocket(epoll: epoll)
+      phase = .connecting
+      deadline = now + timeout
+      _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, socket, EPOLLOUT.rawValue)
+      return .wants(read: false)
     }
     phase = .none
     deadline = nil
@@ -212,8 +216,19 @@ public struct TLSConnection: ~Copyable {
     epoll: Int32, at now: Instant, config: borrowing Config
   ) -> Outcome {
     if let deadline, now >= deadline {
+      guard phase != .lookingUp else {
+        explainLookup(cString: gai_strerror(EAI_AGAIN))
+        closeSocket(epoll: epoll)
+        return .failed
+      }
       explain(ETIMEDOUT)
       return connectNext(epoll: epoll, at: now)
+    }
+    if phase == .lookingUp {
+      guard let addresses, clinux_looked_up(&lookup, addresses) != 0 else {
+        return .wants(read: true)
+      }
+      return connectFirst(epoll: epoll, at: now)
     }
     if phase == .connecting {
       let error = clinux_socket_error(descriptor)
@@ -447,6 +462,8 @@ public struct TLSConnection: ~Copyable {
   private mutating func closeSocket(epoll: Int32) {
     if let session { cmbed_session_free(session) }
     session = nil
+    clinux_end_lookup(lookup.process)
+    lookup.process = 0
     guard descriptor >= 0 else { return }
     _ = clinux_epoll_set(epoll, EPOLL_CTL_DEL, descriptor, 0)
     CLinux.close(descriptor)
@@ -455,9 +472,8 @@ public struct TLSConnection: ~Copyable {
 
   @inline(never)
   private mutating func freeAddresses() {
-    if let addresses { freeaddrinfo(addresses) }
+    addresses?.deallocate()
     addresses = nil
-    nextAddress = nil
   }
 
   @inline(never)

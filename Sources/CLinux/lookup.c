@@ -1,0 +1,74 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+#include <sys/prctl.h>
+
+static void look_up(const char *host, const char *port, int flags, clinux_addresses *found) {
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
+  struct addrinfo *list = NULL;
+  memset(found, 0, sizeof *found);
+  found->error = getaddrinfo(host, port, &hints, &list);
+  for (struct addrinfo *one = list; one && found->count < clinux_addresses_max; one = one->ai_next) {
+    if (one->ai_addrlen > sizeof found->of[0].address) continue;
+    clinux_address *address = &found->of[found->count++];
+    address->length = one->ai_addrlen;
+    memcpy(&address->address, one->ai_addr, one->ai_addrlen);
+  }
+  if (list) freeaddrinfo(list);
+}
+
+int clinux_look_up(const char *host, const char *port, clinux_addresses *found, clinux_lookup *lookup) {
+  *lookup = (clinux_lookup){.descriptor = -1};
+  look_up(host, port, AI_NUMERICHOST, found);
+  if (found->error != EAI_NONAME) return 0;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
+  pid_t process = fork();
+  if (process == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    look_up(host, port, AI_ADDRCONFIG, found);
+    _exit(write(ends[1], found, sizeof *found) == sizeof *found ? 0 : 1);
+  }
+  int error = errno;
+  close(ends[1]);
+  if (process < 0) {
+    close(ends[0]);
+    return -error;
+  }
+  *lookup = (clinux_lookup){.descriptor = ends[0], .process = process};
+  return 0;
+}
+
+int clinux_looked_up(const clinux_lookup *lookup, clinux_addresses *found) {
+  ssize_t bytes = read(lookup->descriptor, found, sizeof *found);
+  if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+  // Something has ended the process.
+  if (bytes != sizeof *found) *found = (clinux_addresses){.error = EAI_AGAIN};
+  return 1;
+}
+
+void clinux_end_lookup(int process) {
+  if (process <= 0) return;
+  kill(process, SIGKILL);
+  while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+int clinux_connect(const clinux_addresses *found, int number) {
+  const clinux_address *to = &found->of[number];
+  int descriptor = socket(to->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -errno;
+  if (connect(descriptor, (const struct sockaddr *)&to->address, to->length) == 0 || errno == EINPROGRESS)
+    return descriptor;
+  int error = errno;
+  close(descriptor);
+  return -error;
+}
+
+int clinux_is_public_at(const clinux_addresses *found, int number) {
+  return clinux_is_public((const struct sockaddr *)&found->of[number].address);
+}
+
+int clinux_is_private_host(const char *host) {
+  clinux_addresses found;
+  look_up(host, NULL, AI_NUMERICHOST, &found);
+  return found.count > 0 && !clinux_is_public_at(&found, 0);
+}

@@ -58,6 +58,27 @@ import Testing
     #expect(open["version"] as? String == "TLSv\(way.tls)")
   }
 
+  @Test func `two large files that came at the same moment are read apart`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let notifications = try NotificationSet(box.path + "/notifications")
+    let now = Int(Date().timeIntervalSince1970) * 1_000_000_000
+    for (name, numbers) in [("a", 1...4000), ("b", 4001...8000)] {
+      let text = numbers.map { line($0) }.joined()
+      // The agent reads 131,072 bytes at a time.
+      #expect(text.utf8.count > 2 * 131_072)
+      try notifications.add(text, as: name)
+      try box.write(text, to: "spool/taken/\(name)@\(now).0")
+    }
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0, "\(agent.errors)")
+    try #expect(
+      gateway.compare(.stream, with: notifications.paths, in: box)
+        == "8000 notifications, byte for byte")
+    #expect(box.names(in: "failed") == [] && box.queued == [])
+  }
+
   @Test func `files of every layout arrive, and their invalid notifications go to failed/`() throws
   {
     let box = try Box()

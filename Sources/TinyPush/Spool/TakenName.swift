@@ -72,6 +72,14 @@ public struct TakenName {
     name.extracting(0..<min(name.count, nameBytesMax))
   }
 
+  /// Returns the part of a name that tells the file from all others: all before the offset.
+  @_lifetime(copy name)
+  public static func constantPart(of name: Span<UInt8>) -> Span<UInt8> {
+    var end = name.count
+    while end > 0, name[end - 1] != .dot { end -= 1 }
+    return name.extracting(0..<end)
+  }
+
   /// Returns the NAME in a name of this form.
   @_lifetime(copy name)
   public static func source(of name: Span<UInt8>) -> Span<UInt8> {

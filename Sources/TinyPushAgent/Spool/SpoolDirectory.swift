@@ -16,8 +16,8 @@ public struct SpoolDirectory: ~Copyable {
   let wasOpen: Bool
   /// The file that is being read, if more of it follows; else -1.
   var file: Int32 = -1
-  /// When that file came into `new/`.
-  var fileArrivalNs: Int64 = 0
+  /// What tells that file from all others in `taken/`: two may have come at the same moment.
+  var fileName = Text(capacity: 300)
 
   /// Opens and locks the spool.
   ///
@@ -169,7 +169,7 @@ public struct SpoolDirectory: ~Copyable {
     if !SpoolName.isFromSend(courier.settledName()) {
       var information = stat()
       guard fstatat(taken.number, name.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
-        return clinux_errno() == ENOENT ? .removed : .failed
+        return isGone(name) ? .removed : .failed
       }
       if Int64(information.st_size) > courier.settledBytes { return .grown }
     }
@@ -177,29 +177,28 @@ public struct SpoolDirectory: ~Copyable {
       let isMoved = courier.settledName().withCPath {
         failed.moveOriginal(name.pointer, from: taken.number, as: $0, limits)
       }
-      return isMoved ? .removed : .failed
+      return isMoved || isGone(name) ? .removed : .failed
     }
-    guard unlinkat(taken.number, name.pointer, 0) != 0 else { return .removed }
-    // Somebody has removed the file.
-    return clinux_errno() == ENOENT ? .removed : .failed
+    return unlinkat(taken.number, name.pointer, 0) == 0 || isGone(name) ? .removed : .failed
+  }
+
+  /// Whether somebody has removed a file from `taken/`.
+  private func isGone(_ name: borrowing CString) -> Bool {
+    // After any other error, the file may be there.
+    faccessat(taken.number, name.pointer, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+      && clinux_errno() == ENOENT
   }
 
   /// Has the courier drop the files that somebody has removed from `taken/`.
   func dropRemoved(_ courier: inout Courier) {
-    let directory = taken.number
-    courier.dropRemoved { name in
-      let path = CString(name)
-      // After any other error, the file may be there.
-      return faccessat(directory, path.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-        || clinux_errno() != ENOENT
-    }
+    courier.dropRemoved { isGone(CString($0)) }
   }
 
-  /// Renames a file in `taken/`, and returns whether that succeeded.
+  /// Renames a file in `taken/`, and returns whether that succeeded, or whether there is none.
   func rename(_ courier: borrowing Courier) -> Bool {
     let name = CString(courier.stepName())
     let target = CString(courier.stepTarget())
-    return renameat(taken.number, name.pointer, taken.number, target.pointer) == 0
+    return renameat(taken.number, name.pointer, taken.number, target.pointer) == 0 || isGone(name)
   }
 
   /// Writes the record to `failed/` or `later/`, and returns whether that succeeded.

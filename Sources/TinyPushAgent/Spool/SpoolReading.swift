@@ -55,6 +55,8 @@ extension SpoolDirectory {
       }
       return .failed(isThere ? .notTaken(Int32(-arrival)) : .vanished)
     }
+    fileName.clear()
+    fileName.append(bytes: TakenName.constantPart(of: taken.lastName))
     return keep(descriptor, &information, count, at: 0, arrival, mayGrow: mayGrow)
   }
 
@@ -89,14 +91,8 @@ extension SpoolDirectory {
 
   /// Reads on in the courier's file in `taken/`.
   private mutating func readTaken(_ courier: inout Courier) -> Courier.ReadResult {
-    let name = TakenName(courier.stepName())
-    var descriptor = file
-    file = -1
-    if descriptor < 0 || fileArrivalNs != name?.arrivalNs ?? -1 {
-      if descriptor >= 0 { CLinux.close(descriptor) }
-      descriptor = courier.stepName().withCPath { clinux_open(taken.number, $0, Self.flags, 0) }
-      guard descriptor >= 0 else { return .failed(OpenFailure(errno: -descriptor)) }
-    }
+    let descriptor = openTaken(courier.stepName())
+    guard descriptor >= 0 else { return .failed(OpenFailure(errno: -descriptor)) }
     var information = stat()
     let offset = courier.readOffset
     let count =
@@ -110,8 +106,21 @@ extension SpoolDirectory {
     if mayGrow, offset + Int64(count) >= Int64(information.st_size) {
       if case .nobody = Writer(of: descriptor) { mayGrow = false }
     }
-    return keep(
-      descriptor, &information, count, at: offset, name?.arrivalNs ?? 0, mayGrow: mayGrow)
+    let arrival = TakenName(courier.stepName())?.arrivalNs ?? 0
+    return keep(descriptor, &information, count, at: offset, arrival, mayGrow: mayGrow)
+  }
+
+  /// Returns the descriptor of a file in `taken/`, which may be open already; else -errno.
+  private mutating func openTaken(_ name: Span<UInt8>) -> Int32 {
+    let constant = TakenName.constantPart(of: name)
+    if file >= 0, constant.equals(fileName.bytes) {
+      defer { file = -1 }
+      return file
+    }
+    closeFile()
+    fileName.clear()
+    fileName.append(bytes: constant)
+    return name.withCPath { clinux_open(taken.number, $0, Self.flags, 0) }
   }
 
   /// Keeps the file open if it goes on behind the bytes that were read.
@@ -125,7 +134,6 @@ extension SpoolDirectory {
       CLinux.close(descriptor)
     } else {
       file = descriptor
-      fileArrivalNs = arrivalNs
     }
     return .text(
       bytes: count, isWhole: isWhole,

@@ -23,6 +23,10 @@ struct TakenDirectory: ~Copyable {
   private var nextRecent = 0
   /// The name that a file gets here, followed by a NUL.
   private var target = Text(capacity: 300)
+  /// The name here of the file that was taken last.
+  var lastName: Span<UInt8> {
+    @_lifetime(borrow self) get { target.bytes.extracting(0..<max(target.count - 1, 0)) }
+  }
 
   var number: Int32 { directory.number }
 

@@ -178,6 +178,8 @@ int cmbed_handshake(cmbed_session *session) {
   /* The CA certificates take most of a handshake's memory, and an idle connection needs none. */
   mbedtls_ssl_conf_ca_chain(&session->conf, NULL, NULL);
   cmbed_authorities_clear(&session->authorities);
+  /* Nothing asks for the key again. */
+  mbedtls_pk_free(&session->identity.key);
   return CMBED_OK;
 }
 

@@ -29,8 +29,11 @@ void cmbed_append(char *text, size_t room, const char *format, ...) {
 void cmbed_copy_clean(char *to, size_t room, const void *from, size_t count) {
   const unsigned char *bytes = from;
   if (count > room - 1) count = room - 1;
-  for (size_t index = 0; index < count; index++)
-    to[index] = bytes[index] < 0x20 || bytes[index] == 0x7f ? '?' : (char)bytes[index];
+  for (size_t index = 0; index < count; index++) {
+    /* In UTF-8, the control characters that some terminals obey have two bytes. */
+    int is_control = index > 0 && bytes[index - 1] == 0xc2 && bytes[index] >= 0x80 && bytes[index] < 0xa0;
+    to[index] = bytes[index] < 0x20 || bytes[index] == 0x7f || is_control ? '?' : (char)bytes[index];
+  }
   to[count] = '\0';
 }
 

@@ -84,6 +84,18 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
+  @Test func `a long line with control characters ends where the next one begins`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["log=deliveries"])
+    try box.drop("{}", as: String(repeating: "\u{1}", count: 213))
+    try box.drop("{}", as: "second")
+    let line = try agent.line("second", in: .errors)
+    #expect(!line.contains("x01"), "\(line)")
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `failed attempts make one log line, and the next line counts them`() throws {
     let box = try Box()
     defer { box.end() }

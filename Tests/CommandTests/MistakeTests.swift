@@ -410,8 +410,9 @@ import Testing
     #expect(service.status == 77)
     #expect(
       service.errors.hasSuffix(
-        "\(path) is not among the credentials that the service got when it started. After a change "
-          + "there, restart the service: systemctl restart tinypush.\n"), "\(service.errors)")
+        "\(path) may not be read by the service. Put it into /etc/tinypush/credentials, set the path "
+          + "to that file, and restart the service: systemctl restart tinypush.\n"),
+      "\(service.errors)")
   }
 
   @Test func `the agent moves an unreadable file to failed/ and delivers the others`() throws {

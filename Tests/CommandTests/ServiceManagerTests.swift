@@ -161,6 +161,25 @@ import Testing
     #expect(agent.errors.contains("1 delivered (1 proved)"))
   }
 
+  @Test(arguments: [false, true])
+  func `SIGHUP during a stop starts no other agent`(areTogether: Bool) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--delay-answer", "1"])
+    let manager = try NotifySocket(in: box)
+    let agent = try run(box, configure(box, gateway), environment: manager.environment)
+    try box.drop(line(1, "one"), as: "1")
+    try gateway.accepts("one")
+    if areTogether { agent.signal(SIGSTOP) }
+    agent.signal(SIGTERM)
+    if !areTogether { try manager.receives("STOPPING=1\n") }
+    agent.signal(SIGHUP)
+    if areTogether { agent.signal(SIGCONT) }
+    #expect(try agent.wait() == 0)
+    #expect(agent.errors.contains("1 delivered (1 proved)"))
+    #expect(!agent.errors.contains("reload"), "\(agent.errors)")
+  }
+
   @Test func `the agent finds certificate and key in the credentials or beside the configuration`()
     throws
   {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TinyPush
+@testable import TinyPushAgent
 
 /// The facts at a moment, and the reports that they cause.
 private struct Moment {
@@ -180,4 +181,15 @@ private func `each trouble is reported once, and its end once`(story: Story) {
   if let deadline = story.deadline {
     #expect(troubles.deadline == Instant(milliseconds: 1_000_000 + deadline * 1000))
   }
+}
+
+@Test func `a connection after a failure of our own shows that the cause is gone`() {
+  var state = ConnectionState()
+  state.failed(isOurFault: true, wasUp: false)
+  #expect(state.isConfigBroken)
+  state.connected()
+  #expect(!state.isConfigBroken)
+  state.failed(isOurFault: true, wasUp: false)
+  state.configWorks()
+  #expect(!state.isConfigBroken)
 }

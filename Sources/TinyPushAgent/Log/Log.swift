@@ -32,7 +32,7 @@ public struct Log: ~Copyable {
 
   private let reader: Reader
   private var folding = LogFolding()
-  private var line = Text(capacity: 1340)
+  private var line = Text(capacity: 2112)
 
   /// Opens the log on standard error.
   public init() {

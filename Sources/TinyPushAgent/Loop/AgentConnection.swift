@@ -128,6 +128,7 @@ extension Agent {
     let refused = link.refusedTokenIssuedAt
     switch providerToken.token(now, refused: refused, isInvalid: link.isTokenInvalid) {
     case .ready(let issuedAt):
+      connectionState.configWorks()
       link.authorized(
         providerToken.text.unsafeBytes, issuedAt: issuedAt, isStored: providerToken.isStored)
       guard !providerToken.problem.bytes.isEmpty else { return }
@@ -135,7 +136,9 @@ extension Agent {
       return output.log(.warning, text, about: .connection)
     case .wait(let until):
       text.append(
-        "the service refuses the provider token, and it is too early to make a new one: waiting")
+        refused == nil
+          ? "the provider token is from the future, since the clock was set back: waiting"
+          : "the service refuses the provider token, and it is too early to make a new one: waiting")
       link.notAuthorized(until: until)
     case .clockNotSet:
       text.append("this machine's clock is not set, so no provider token can be made")
@@ -145,8 +148,7 @@ extension Agent {
       link.notAuthorized(until: now.now + Self.keyPatience)
       connectionState.failed(isOurFault: true, wasUp: false)
     }
-    publish(.down, text.bytes)
-    output.log(.error, text, about: .connection)
+    lacksToken(text)
   }
 
   /// Gives the link to a service of browsers its token, or logs why there is none.
@@ -155,9 +157,7 @@ extension Agent {
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
     if let wall = now.wallSeconds {
       if vapidToken.make(for: link.authority, config, at: wall) {
-        if connectionState.isConfigBroken {
-          connectionState.failed(isOurFault: false, wasUp: false)
-        }
+        connectionState.configWorks()
         return link.authorized(vapidToken.text.unsafeBytes, issuedAt: wall, isStored: false)
       }
       text.append(bytes: vapidToken.problem.bytes)
@@ -167,8 +167,13 @@ extension Agent {
       text.append("this machine's clock is not set, so no token for browsers can be made")
       link.notAuthorized(until: now.now + Self.clockPatience)
     }
-    publish(.down, text.bytes)
-    output.log(.error, text, about: .connection)
+    lacksToken(text)
+  }
+
+  /// Logs why there is no token; a connection that is up goes on with the one that it has.
+  private mutating func lacksToken(_ why: borrowing Text) {
+    if connection.phase != .up { publish(.down, why.bytes) }
+    output.log(.error, why, about: .connection)
   }
 
   // A wait for the clock ends early when the clock is set. No event tells that a key file was

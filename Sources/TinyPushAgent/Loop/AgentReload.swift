@@ -43,6 +43,7 @@ extension Agent {
       }
       if var known = page.take() { swap(&agent.pointee.output.page, &known) }
       swap(&agent.pointee.troubleCommand, &command)
+      agent.pointee.troubleCommand.watch(epoll: agent.pointee.events.epoll)
       if !isTaken { agent.pointee.logReloadFailure(message) }
       let status = agent.pointee.run(readConfig)
       guard let next = agent.pointee.ending.next.take() else { return status }

@@ -5,13 +5,13 @@ import TinyPush
 extension Agent {
   /// Runs the command if trouble began or ended; called before each wait.
   mutating func watchTrouble() {
-    guard !config.onTrouble.isEmpty, !config.courier.isOnce else { return }
     let time = Clock.time()
     if let status = troubleCommand.look(at: time.now), status != 0 {
       var text = Text()
       text.append("the on-trouble command exited with status ", status)
       output.log.write(.warning, text)
     }
+    guard !config.onTrouble.isEmpty, !config.courier.isOnce else { return }
     troubles.update(facts(time))
     guard !troubleCommand.isRunning, let (kind, began) = troubles.take() else { return }
     var reason = Text(capacity: 1024)
@@ -121,28 +121,27 @@ extension Agent {
 enum TroubleFile {
   private static let name: StaticString = "/trouble"
 
-  private static func open(_ state: borrowing CString, _ flags: Int32) -> Descriptor? {
+  private static func path(in state: borrowing CString) -> CString {
     var path = Text(capacity: 4200)
     path.append(bytes: state.span)
     path.append(name)
-    var error: Int32 = 0
-    let cString = path.cString()
-    return Descriptor(
-      AT_FDCWD, cString.pointer, flags | O_NOFOLLOW | O_NONBLOCK, 0o640, error: &error)
+    return path.cString()
   }
 
   static func read(in state: borrowing CString) -> UInt8 {
-    guard let file = open(state, O_RDONLY) else { return 0 }
+    let path = path(in: state)
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+    guard let file = Descriptor(AT_FDCWD, path.pointer, flags, error: &error) else { return 0 }
     var bits: UInt8 = 0
     return CLinux.read(file.number, &bits, 1) == 1 && bits >= .zeroDigit && bits <= .zeroDigit + 7
       ? bits - .zeroDigit : 0
   }
 
   static func write(_ bits: UInt8, in state: borrowing CString) {
-    guard let file = open(state, O_WRONLY | O_CREAT | O_TRUNC) else { return }
-    var text: InlineArray<2, UInt8> = [bits + .zeroDigit, .lineFeed]
-    var span = text.mutableSpan
-    _ = span.withUnsafeMutableBytes { CLinux.write(file.number, $0.baseAddress, 2) }
+    let text: InlineArray<2, UInt8> = [bits + .zeroDigit, .lineFeed]
+    let path = path(in: state)
+    _ = Replacement.write(text.span, to: path.pointer, mode: 0o640)
   }
 }
 

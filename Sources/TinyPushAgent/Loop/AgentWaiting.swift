@@ -24,10 +24,8 @@ extension Agent {
       }
       earliest.include(ending.deadline)
       earliest.include(watch.retryAt)
-      if !config.onTrouble.isEmpty {
-        earliest.include(troubles.deadline)
-        earliest.include(troubleCommand.deadline)
-      }
+      if !config.onTrouble.isEmpty { earliest.include(troubles.deadline) }
+      earliest.include(troubleCommand.deadline)
       let now = Clock.now()
       restsSince = now
       earliest.include(watchdog.restUntil(at: now))
@@ -102,11 +100,12 @@ extension Agent {
 
   private mutating func takeSignals() {
     while let signal = events.takeSignal() {
+      guard !ending.isFinal else { continue }
       if signal == UInt32(SIGHUP), !ending.endsWithTerminal {
         if config.courier.isOnce { courier.rescan() } else { ending.isReloadWanted = true }
         continue
       }
-      guard !ending.isFinal else { continue }
+      ending.isReloadWanted = false
       ending.next = nil
       logStop()
       stop()

@@ -37,7 +37,11 @@ struct ConnectionState {
     quietUntil = nil
     wasCutOff = false
     hasReceived = false
+    isConfigBroken = false
   }
+
+  /// Records that our key could be used.
+  mutating func configWorks() { isConfigBroken = false }
 
   /// Records that a dial failed.
   ///

@@ -46,8 +46,8 @@ struct SpoolWatch: ~Copyable {
     if taken >= 0 { inotify_rm_watch(descriptor, taken) }
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
-    retryAt = error == 0 ? nil : Clock.now() + Self.pause
     taken = add(path, "/taken", IN_CLOSE_WRITE | IN_MODIFY | IN_ONLYDIR)
+    retryAt = error == 0 ? nil : Clock.now() + Self.pause
     watchLater(path)
   }
 

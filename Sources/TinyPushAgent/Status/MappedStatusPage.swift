@@ -136,7 +136,15 @@ struct MappedStatusPage: ~Copyable {
       wall - Int64(Instant(milliseconds: instant).until(now).milliseconds / 1000)
     }
     clinux_begin_change(&page.pointee.sequence)
+    let wasStarted = page.pointee.startedAt
     page.pointee.startedAt = date(page.pointee.startedInstant)
+    let step = page.pointee.startedAt - wasStarted
+    // What happened since the start has times of the clock that was wrong.
+    for index in 0..<page.pointee.problems.count
+    where page.pointee.problems[index].time >= wasStarted {
+      page.pointee.problems[index].time += step
+    }
+    if page.pointee.suppressedAt >= wasStarted { page.pointee.suppressedAt += step }
     var service = service(.devices)
     let end = service + Lane.count
     while service < end {
@@ -284,21 +292,31 @@ struct MappedStatusPage: ~Copyable {
     let seconds = wall / 1_000_000_000
     let isDated = seconds >= Time.plausibleSince
     let instant = Clock.now()
+    var (came, number) = (Int64(0), UInt64(0))
     clinux_begin_change(&page.pointee.sequence)
     link.forEachCounted(areWritten: areWritten) { message, device in
-      count(courier.arrivalNs(of: message), since: since, wall: wall, at: instant)
+      let arrivalNs = courier.arrivalNs(of: message)
+      if arrivalNs != came {
+        count(number, came, since: since, wall: wall, at: instant)
+        (came, number) = (arrivalNs, 0)
+      }
+      number += 1
       if isDated, let device { page.pointee.acceptances.accept(device, at: seconds) }
     }
+    count(number, came, since: since, wall: wall, at: instant)
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// Counts a notification whose file came at a time in UNIX nanoseconds.
+  /// Counts notifications whose file came at a time in UNIX nanoseconds.
   @inline(never)
-  private func count(_ came: Int64, since: Int64, wall: Int64, at instant: Instant) {
+  private func count(
+    _ number: UInt64, _ came: Int64, since: Int64, wall: Int64, at instant: Instant
+  ) {
+    guard number > 0 else { return }
     let latency: Duration? =
       came >= since && came - Self.tick <= wall
       ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
-    page.pointee.traffic.add(1, latency: latency, at: instant)
+    page.pointee.traffic.add(number, latency: latency, at: instant)
   }
 
   /// Publishes a logged error or warning.

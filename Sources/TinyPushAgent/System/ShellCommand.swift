@@ -34,8 +34,13 @@ struct ShellCommand: ~Copyable {
     guard started > 0 else { return -started }
     process = started
     deadline = now + Self.patience
-    if descriptor >= 0 { _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue) }
+    watch(epoll: epoll)
     return 0
+  }
+
+  /// Has an epoll report the command's end.
+  func watch(epoll: Int32) {
+    if descriptor >= 0 { _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue) }
   }
 
   /// Checks the command, and kills it after its time; returns its exit status once it has ended.

@@ -86,7 +86,10 @@ extension BinaryLink {
   private mutating func recordDeath(_ uncertain: Int) {
     let wasNarrow = poisonSearch.isNarrowed
     guard poisonSearch.isSuspicious || !hasProgressed, shared.uncertain == .resend else { return }
-    poisonSearch.died(inFlight: uncertain, alone: lone?.message == firstOpen ? lone?.key : nil)
+    // Others may be in the batch behind it, which was not written.
+    let isAlone =
+      lone?.message == firstOpen && window.count == Int(pending.decided) + 1
+    poisonSearch.died(inFlight: uncertain, alone: isAlone ? lone?.key : nil)
     if poisonSearch.isProbing {
       kept = .isolated
       pending.rest = nil

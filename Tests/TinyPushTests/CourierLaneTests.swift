@@ -159,6 +159,24 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
   }
 }
 
+@Test func `what the service of a browser accepts proves nothing for device tokens`() {
+  withLanes(respond: { $0 == device ? .reject(Rejection(.badDeviceToken, code: 400)) : .accept }) {
+    world in
+    var words: Set<Word> = []
+    world.beforeStep = { words.insert($0) }
+    world.put("a", to: [one], serial: 1)
+    world.run(.seconds(10))
+    world.put("b", to: [device], serial: 2)
+    world.run(.seconds(60))
+    #expect(world.hasAccepted(one, serial: 1))
+    #expect(world.recorded.count == 1)
+    #expect(!words.contains(.keepLearned))
+    world.put("c", to: [device + 3], serial: 3)
+    world.run(.seconds(60))
+    #expect(words.contains(.keepLearned))
+  }
+}
+
 @Test(arguments: [LanesLink.Mood.down, .silent, .busy])
 func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   withLanes(mood: { Int($0.dropFirst().prefix { $0.isNumber }) ?? 99 < 8 ? mood : .well }) {

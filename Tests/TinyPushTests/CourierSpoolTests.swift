@@ -228,10 +228,49 @@ func `a file of several notifications that is being copied is delivered once`(cu
   let dropped = try #require(world.taken.keys.first { $0.hasPrefix("a2@") })
   _ = world.disk.remove(dropped, bytes: .max)
   let kept = Set(world.taken.keys)
-  world.courier.dropRemoved { kept.contains(String($0)) }
+  world.courier.dropRemoved { !kept.contains(String($0)) }
   world.canDial = { _ in true }
   world.run(.seconds(60))
   #expect(world.accepted == [1, 3])
+  #expect(world.waiting == [])
+}
+
+@Test(arguments: [false, true])
+func `what was not read yet of a file that somebody drops is not sent either`(isList: Bool) throws {
+  let world = World()
+  world.forbidsLoss = false
+  world.canDial = { _ in false }
+  world.putList("family", (1...500).map { World.token($0) }, nil)
+  if isList {
+    let text = #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#
+    world.put("a", text: text, numbers: Array(1...500))
+  } else {
+    world.put("a", text: (1...500).map { World.notification($0) }.joined(separator: "\n"))
+  }
+  world.put("b", 1000)
+  world.run(.seconds(1))
+  let dropped = try #require(world.taken.keys.first { $0.hasPrefix("a@") })
+  _ = world.disk.remove(dropped, bytes: .max)
+  let kept = Set(world.taken.keys)
+  world.courier.dropRemoved { !kept.contains(String($0)) }
+  world.canDial = { _ in true }
+  world.run(.seconds(60))
+  #expect(world.accepted == [1000])
+  #expect(world.waiting == [])
+}
+
+@Test func `what the gateway does not take of a file that somebody drops is not sent again`() throws
+{
+  let world = World()
+  world.forbidsLoss = false
+  world.response = { $0.connection == 1 ? .vanish : .accept }
+  world.put("a", 1)
+  world.run(.milliseconds(100))
+  let dropped = try #require(world.taken.keys.first)
+  _ = world.disk.remove(dropped, bytes: .max)
+  world.courier.dropRemoved { _ in true }
+  world.run(.seconds(60))
+  #expect(world.accepted == [])
   #expect(world.waiting == [])
 }
 

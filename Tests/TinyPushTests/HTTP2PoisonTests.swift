@@ -6,10 +6,11 @@ import TinyPushHTTP2
 
 /// A world whose link is that of HTTP/2.
 func http2World(
-  usesProviderToken: Bool = false, once: Bool = false, streams: Int = 200
+  usesProviderToken: Bool = false, once: Bool = false, streams: Int = 200, window: Int = 0
 ) -> (World, HTTP2Service) {
   let world = World(once: once) {
     $0.rules.service = .http2
+    if window > 0 { $0.window = window }
     $0.streams = streams
     $0.answerTimeout = .seconds(30)
   }
@@ -182,6 +183,31 @@ func `two notifications that the service never takes hold up no other`(cause: In
   service.respond = { _ in (.accept, 1) }
   world.run(.seconds(1800))
   #expect(world.taken == Set(1...2000))
+}
+
+@Test func `a device for which the service takes no more fills no place that others need`() {
+  let (world, service) = http2World(window: 16)
+  world.ledger.hasLanes = true
+  service.respond = {
+    $0 == 1 ? (.answer(429, #"{"reason":"TooManyRequests"}"#), 1) : (.accept, 1)
+  }
+  world.put("9999", 2)
+  world.run(.seconds(10))
+  let serials = 1...300
+  for serial in serials {
+    world.put(
+      "\(10_000 + serial)",
+      #"{"token": "\#(World.token(1))", "payload": {"aps": {"alert": "Tank low"}, "n":\#(serial)}}"#,
+      items: [Item(number: World.number(1, serial: serial))], tells: true)
+  }
+  for number in 501...510 {
+    world.put("\(10_000 + number)", number)
+    world.run(.seconds(300))
+    #expect(world.taken.contains(number))
+  }
+  service.respond = { _ in (.accept, 1) }
+  world.run(.seconds(2 * 3600))
+  #expect(world.taken.isSuperset(of: serials.map { World.number(1, serial: $0) }))
 }
 
 @Test func `a lone alert leaves a connection that answers 500 to everyone`() {

@@ -146,6 +146,25 @@ func `a line that is too long is a problem, once, and the lines behind it are re
   #expect(entries.count < 4000)
 }
 
+@Test func `a file that is replaced all the time is read on after three starts, in several turns`()
+{
+  var reading = Reading(lines(1...1000))
+  reading.beforeRead = { reads, reading in
+    if reads > 0 { reading.replace(by: lines(1...1000)) }
+  }
+  var entries: [String] = []
+  while let entry = reading.next(), entries.count < 10_000 {
+    entries.append(entry)
+    guard entries.count % 32 == 0 else { continue }
+    // Another notification goes to another file meanwhile.
+    let place = reading.recipientsReader.present
+    reading.recipientsReader.begin("other".bytes.span, at: RecipientsReader.Place(), isFresh: false)
+    reading.recipientsReader.begin("family".bytes.span, at: place, isFresh: false)
+  }
+  #expect(entries.last == "1000: 1000")
+  #expect(entries.count { $0 == "1: 1" } == 4)
+}
+
 @Test func `a file that became shorter ends`() {
   var reading = Reading(lines(1...1000))
   for _ in 0..<100 { _ = reading.next() }

@@ -174,6 +174,8 @@ public struct Courier: ~Copyable {
       case .accepted(let isProved):
         if isProved { counters.settledByProof += 1 } else { counters.settledByTime += 1 }
         laneCounts[lane].accept()
+        // What a browser's service accepts proves nothing for the device tokens.
+        if lane == Lane.devices.index { suppression.trustGateway() }
         while let token = link.takeProved() { accepted.accept(token, at: time.now) }
         decide(message, .accepted(isProved: isProved))
       case .superseded:
@@ -186,7 +188,9 @@ public struct Courier: ~Copyable {
         decide(message, .rejected(rejection))
       case .returned(let wasSent, let notBefore):
         if wasSent { outbox[message].wasSent = true }
-        if let notBefore {
+        if files[outbox[text: outbox[message].text].file].isDropped {
+          settle(message)
+        } else if let notBefore {
           outbox.delay(message, until: notBefore)
         } else {
           outbox.moveToFront(message, of: .again)
@@ -226,7 +230,6 @@ public struct Courier: ~Copyable {
       recordDecided(message)
       if recorder.pending != nil { return recordStep() }
     }
-    if counters.settled > 0 { suppression.trustGateway() }
     if suppression.mustBeKept(isPatient: isPatient) {
       // A notification to a token on the list counts as suppressed, and gets no record. So the
       // record of the refusal must be on disk first. The sync of the list does not write it.

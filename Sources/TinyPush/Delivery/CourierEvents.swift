@@ -62,19 +62,22 @@ extension Courier {
   /// Looks at a file in `taken/` again, since a program has written to it or closed it.
   public mutating func changed(_ name: Span<UInt8>) {
     guard TakenName(name) != nil else { return }
-    if files.contains(name) { nextWaitAt = nextWaitAt.map { _ in time.now } }
-    waiting.isTakenWanted = true
+    if files.contains(name) {
+      nextWaitAt = nextWaitAt.map { _ in time.now }
+    } else {
+      waiting.isTakenWanted = true
+    }
   }
 
-  /// Drops the messages of files that are no longer in `taken/`, as far as no link has them.
+  /// Drops the files that are no longer in `taken/`: what no link has is not sent.
   ///
-  /// - Parameter isThere: returns whether `taken/` has a file of this name.
-  public mutating func dropRemoved(_ isThere: (Span<UInt8>) -> Bool) {
+  /// - Parameter isGone: returns whether `taken/` has no file of this name.
+  public mutating func dropRemoved(_ isGone: (Span<UInt8>) -> Bool) {
     files.forEach { number in
       guard files[number].fate != .isGone else { return }
       var name = Text(capacity: 300)
       files.appendTakenName(number, to: &name)
-      guard !isThere(name.bytes) else { return }
+      guard isGone(name.bytes) else { return }
       files.decide(number, .isGone)
       files[number].isDropped = true
     }

@@ -135,10 +135,13 @@ extension Courier {
 
   /// Returns the step that makes room by putting a message of a stuck lane into `later/`.
   ///
-  /// What could then be read may be for another lane.
+  /// What could then be read may be for another lane. If there is one lane only, what waits until the
+  /// service takes more for its device makes room for other devices.
   @inline(never)
   private mutating func postponeStep<L: Link & ~Copyable>(_ link: inout L) -> Step? {
-    guard link.lanes > 1, recorder.pending == nil, lacksRoom(link) else { return nil }
+    guard link.lanes > 1 || link.isOpen && outbox.nextToSend(in: .devices) == nil,
+      !recorder.isPending, lacksRoom(link)
+    else { return nil }
     var most = 0
     var victim: MessageNumber?
     for number in 0..<link.lanes {
@@ -326,6 +329,11 @@ extension Courier {
   @_optimize(speed)
   private mutating func readOn<L: Link & ~Copyable>(_ link: inout L) -> Progression {
     let file = reader.file!
+    if files[file].isDropped {
+      if reader.cursor.text != Outbox.none { endRecipients() }
+      finish(file)
+      return .goOn
+    }
     guard reader.cursor.text == Outbox.none else { return readRecipients(of: file, &link) }
     guard isFirstPart || reader.turn < FileReader.turnMax || !isOthersTurn else { return .stop }
     guard isFirstPart || mayReadOn(file, &link) else { return .stop }

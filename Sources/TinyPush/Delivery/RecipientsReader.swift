@@ -8,6 +8,8 @@ struct RecipientsReader: ~Copyable {
     var isEmpty = true
     /// The file that was read; nil: nothing was read.
     var identity: FileIdentity?
+    /// How often the file was read again from its start, since it had changed meanwhile.
+    var restarts: UInt8 = 0
   }
 
   /// The next entry of the file.
@@ -45,9 +47,8 @@ struct RecipientsReader: ~Copyable {
   private var isSkipping = false
   /// Whether this file had no entry so far.
   private var isEmpty = true
-  /// How often the file was read again from its start, since it had changed meanwhile.
-  private var restarts = 0
-  private static let restartsMax = 3
+  private var restarts: UInt8 = 0
+  private static let restartsMax: UInt8 = 3
   private var failure: OpenFailure?
 
   init() {}
@@ -71,7 +72,7 @@ struct RecipientsReader: ~Copyable {
   mutating func begin(_ name: Span<UInt8>, at start: Place, isFresh: Bool) {
     failure = nil
     isSkipping = false
-    restarts = 0
+    restarts = start.restarts
     line = start.line
     isEmpty = start.isEmpty
     if isFresh, identity != nil, name.equals(nameBuffer.span(0..<nameBytes)),
@@ -92,7 +93,9 @@ struct RecipientsReader: ~Copyable {
 
   /// Where reading goes on, if other files are read meanwhile.
   var present: Place {
-    Place(offset: offset + Int64(place), line: line, isEmpty: isEmpty, identity: identity)
+    Place(
+      offset: offset + Int64(place), line: line, isEmpty: isEmpty, identity: identity,
+      restarts: restarts)
   }
 
   /// Forgets the text, since the file may change.

@@ -28,10 +28,8 @@ private func scan(_ text: [UInt8]) -> (result: ScanResult, scanner: JSONScanner)
 func scannerViolation(_ text: [UInt8], cut: Int) -> String? {
   let (result, scanner) = scan(text)
   let before = text[..<scanner.index]
-  if scanner.lineEnds != before.count(where: { $0 == 0x0A })
-    || scanner.lineStart != (before.lastIndex(of: 0x0A) ?? -1) + 1
-  {
-    return "line \(scanner.lineEnds) from \(scanner.lineStart) at \(scanner.index)"
+  if scanner.lineEnds != before.count(where: { $0 == 0x0A }) {
+    return "line \(scanner.lineEnds) at \(scanner.index)"
   }
   let isMark = text.first { $0 > 0x20 } == 0xEF
   let isAgreed =
@@ -84,12 +82,16 @@ private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
   var next = 0
   var reader = NotificationReader()
   var findings = Findings(capacity: 8)
+  func isLineRight(_ object: Range<Int>) -> Bool {
+    reader.lineEndsBefore == text[..<(base + object.lowerBound)].count { $0 == .lineFeed }
+  }
   while true {
     let piece = Array(text[base..<ends[next]])
     switch reader.next(
       in: piece.span, isWhole: next == ends.count - 1, rules, &findings)
     {
     case .notification(let one):
+      guard isLineRight(one.object) else { return nil }
       var tokens =
         one.tokens > 0 ? [base + one.firstToken.lowerBound..<base + one.firstToken.upperBound] : []
       while tokens.count < one.tokens {
@@ -109,6 +111,7 @@ private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
       for index in 0..<findings.count where findings[index].offset > piece.count { return nil }
     case .refused(let refusal, let object):
       guard object.lowerBound >= 0, object.upperBound <= piece.count else { return nil }
+      guard isLineRight(object) else { return nil }
       guard refusal.offset >= object.lowerBound, refusal.offset <= piece.count else { return nil }
       outcomes.append(
         .refused(

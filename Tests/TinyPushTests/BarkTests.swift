@@ -17,7 +17,8 @@ private func sent(
     case .notification(let read) = reader.next(in: bytes.span, isWhole: true, rules, &findings)
   else { return nil }
   // The outbox keeps a notification without what stands before it in the file.
-  let notification = read.moved(by: -read.object.lowerBound)
+  var notification = read
+  notification.move(by: read.object.lowerBound)
   bytes.removeFirst(read.object.lowerBound)
   let rendition = Rendition(
     notification, for: language.map { LanguageTag($0) }, in: bytes.span, rules)
@@ -110,7 +111,8 @@ private func content(
   guard
     case .notification(let read) = reader.next(in: bytes.span, isWhole: true, rules, &findings)
   else { return nil }
-  let notification = read.moved(by: -read.object.lowerBound)
+  var notification = read
+  notification.move(by: read.object.lowerBound)
   bytes.removeFirst(read.object.lowerBound)
   let rendition = Rendition(
     notification, for: language.map { LanguageTag($0) }, in: bytes.span, rules)

@@ -65,7 +65,7 @@ private struct Rig: ~Copyable {
         Message(
           token: World.deviceToken(7), identity: World.deviceToken(7).identity,
           payload: notification.payload, rendition: rendition, expiration: 0, priority: 10,
-          number: MessageNumber(next), wasSent: wasSent),
+          notification: UInt64(next), number: MessageNumber(next), wasSent: wasSent),
         in: text.span, to: Span())
       next += 1
     }
@@ -384,6 +384,33 @@ func `an isolated notification is sent again if the gateway also ends a connecti
   #expect(rig.outcomes() == ["back, sent: 1"])
 }
 
+@Test func `a notification is isolated alone, and not with those behind it`() {
+  var rig = Rig()
+  for death in 1...2 {
+    rig.connect()
+    rig.offer(1, wasSent: death > 1)
+    rig.write()
+    rig.die()
+    rig.rewind()
+    #expect(rig.outcomes() == ["back, sent: 1"])
+  }
+  rig.connect()
+  // Another one settles, which ends the search.
+  rig.rewind(to: 2)
+  rig.offer()
+  rig.write()
+  rig.wait(.seconds(11))
+  #expect(rig.outcomes() == ["by time: 2"])
+  rig.rewind()
+  rig.offer(1, wasSent: true)
+  rig.write()
+  rig.rewind(to: 3)
+  rig.offer(2)
+  rig.die()
+  #expect(rig.outcomes() == ["back: 4 3", "back, sent: 1"])
+  #expect(rig.link.window.count == 0)
+}
+
 @Test func `the link takes nothing while it is offline or the socket is full`() {
   var rig = Rig()
   #expect(rig.link.obstacle(payloadBytes: 20) == .closed)
@@ -403,5 +430,5 @@ func `an isolated notification is sent again if the gateway also ends a connecti
 
 extension Rig {
   /// Gives the next notification the number of the first.
-  fileprivate mutating func rewind() { next = 1 }
+  fileprivate mutating func rewind(to number: UInt32 = 1) { next = number }
 }

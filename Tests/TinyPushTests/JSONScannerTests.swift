@@ -301,7 +301,6 @@ private func `the scanner counts lines up to its place`(_ document: Document) {
   } catch {}
   let before = document.bytes[..<scanner.index]
   #expect(scanner.lineEnds == before.count { $0 == 0x0A })
-  #expect(scanner.lineStart == (before.lastIndex(of: 0x0A) ?? -1) + 1)
 }
 
 // MARK: - The grammar, byte by byte

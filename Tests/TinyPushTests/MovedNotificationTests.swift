@@ -40,7 +40,9 @@ func `a notification that was moved to another place has the same parts`(
 ) throws {
   let text = [UInt8](repeating: 0x20, count: distance) + object.bytes
   let notification = try #require(read(text))
-  let moved = notification.moved(by: -distance)
+  var moved = notification
+  moved.move(by: distance)
   #expect(parts(moved, of: object.bytes) == parts(notification, of: text))
-  #expect("\(moved.moved(by: distance))" == "\(notification)")
+  moved.move(by: -distance)
+  #expect("\(moved)" == "\(notification)")
 }

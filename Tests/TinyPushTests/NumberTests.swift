@@ -6,7 +6,7 @@ import Testing
 
 @Test func `places in a file have 64 bits on every board`() {
   let cursor = Cursor(at: 0)
-  #expect(type(of: cursor.lines.line) == Int64.self)
+  #expect(type(of: cursor.line) == Int64.self)
   #expect(type(of: cursor.offset) == Int64.self)
 }
 

@@ -225,10 +225,10 @@ public struct Courier: ~Copyable {
   /// A patient call leaves out the sync if only a few files wait for it.
   @inline(never)
   mutating func settlement(isPatient: Bool) -> Step? {
-    if recorder.pending != nil { return recordStep() }
+    if recorder.isPending { return recordStep() }
     while let message = outbox.first(in: .decided) {
       recordDecided(message)
-      if recorder.pending != nil { return recordStep() }
+      if recorder.isPending { return recordStep() }
     }
     if suppression.mustBeKept(isPatient: isPatient) {
       // A notification to a token on the list counts as suppressed, and gets no record. So the
@@ -258,7 +258,7 @@ public struct Courier: ~Copyable {
   }
 
   private func isDone<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
-    guard !link.isBusy, recorder.pending == nil, outbox.count(in: .decided) == 0,
+    guard !link.isBusy, !recorder.isPending, outbox.count(in: .decided) == 0,
       files.settledCount == 0
     else { return false }
     return isStopping || settings.isOnce && isAllSent && outbox.count == 0

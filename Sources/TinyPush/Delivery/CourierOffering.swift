@@ -3,7 +3,7 @@ extension Courier {
   /// Offers the messages that wait, until the link takes no more or something must be recorded.
   @_optimize(speed)
   mutating func offerWaiting<L: Link & ~Copyable>(_ link: inout L) {
-    for number in 0..<link.lanes where recorder.pending == nil {
+    for number in 0..<link.lanes where !recorder.isPending {
       offerWaiting(in: Lane(number), &link)
     }
   }
@@ -11,7 +11,7 @@ extension Courier {
   @_optimize(speed)
   private mutating func offerWaiting<L: Link & ~Copyable>(in lane: Lane, _ link: inout L) {
     link.select(lane)
-    while recorder.pending == nil, let message = outbox.nextToSend(in: lane) {
+    while !recorder.isPending, let message = outbox.nextToSend(in: lane) {
       guard link.isOpen else {
         obstacles[lane.index] = .closed
         return
@@ -70,8 +70,7 @@ extension Courier {
         priority: notification.priority, topic: notification.topic,
         identifier: notification.identifier, collapseID: notification.collapseID,
         pushType: notification.pushType,
-        fingerprint: Fingerprint(
-          identity: self.identity(of: entry, notification), token: identity),
+        notification: self.identity(of: entry, notification),
         order: UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset)),
         number: message, wasSent: entry.wasSent),
       in: outbox.text(entry.text), to: outbox.subscription(entry))

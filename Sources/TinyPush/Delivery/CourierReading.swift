@@ -19,7 +19,7 @@ extension Courier {
     outbox.releaseDelayed(at: time.now)
     while true {
       offerWaiting(&link)
-      if recorder.pending != nil { return recordStep() }
+      if recorder.isPending { return recordStep() }
       if isStopping { return nil }
       if reader.file == nil {
         if let step = scanStep() { return step }
@@ -32,7 +32,7 @@ extension Courier {
       case .wants(let step): return step
       case .stop: endTurn()
       }
-      if recorder.pending != nil { return recordStep() }
+      if recorder.isPending { return recordStep() }
       if later.cancelKey != nil { return cancelStep() }
     }
   }
@@ -342,7 +342,7 @@ extension Courier {
     case .notification(let notification):
       guard outbox.hasRoom(for: share) else {
         isFull(link)
-        reader.cursor.reader.resume(at: notification.object.lowerBound)
+        reader.cursor.reader.rewind(to: notification.object.lowerBound)
         return .stop
       }
       return take(notification, of: file, &link)
@@ -384,14 +384,13 @@ extension Courier {
   ) -> Progression {
     let object = notification.object
     let offset = reader.cursor.offset + Int64(object.lowerBound)
-    reader.countLines(upTo: object.lowerBound)
     let identity = identity(of: file, at: offset)
     let entry = Outbox.TextEntry(
-      file: file, offset: offset, lineNumber: reader.cursor.lines.line, identity: identity,
+      file: file, offset: offset, lineNumber: reader.cursor.line, identity: identity,
       collapseKey: notification.collapseKey, tokens: notification.tokens)
     guard let text = outbox.add(object, of: reader.input, entry) else {
       // The memory is in pieces that other texts will free.
-      reader.cursor.reader.resume(at: object.lowerBound)
+      reader.cursor.reader.rewind(to: object.lowerBound)
       return .stop
     }
     pass(object)
@@ -400,9 +399,11 @@ extension Courier {
     reader.cursor.recipientEnd = 0
     reader.cursor.list = 0
     reader.cursor.listPlace = RecipientsReader.Place()
-    let notification = notification.moved(by: -object.lowerBound)
     reader.notification = notification
-    if notification.collapseKey != 0, replace(notification, text, of: file) { endRecipients() }
+    reader.notification.move(by: object.lowerBound)
+    if notification.collapseKey != 0, replace(reader.notification, text, of: file) {
+      endRecipients()
+    }
     return .goOn
   }
 
@@ -415,11 +416,10 @@ extension Courier {
 
   /// Returns the identity of a notification, which is the same at each reading of its file.
   private func identity(of file: FileNumber, at offset: Int64) -> UInt64 {
-    let name = files.name(file)
-    if files[file].isReleased, let identity = LaterName.identity(in: name) { return identity }
-    var hash = Hash()
-    hash.add(name)
-    hash.add(UInt64(bitPattern: files[file].arrivalNs))
+    if files[file].isReleased, let identity = LaterName.identity(in: files.name(file)) {
+      return identity
+    }
+    var hash = files[file].hash
     hash.add(UInt64(bitPattern: offset))
     return hash.value
   }
@@ -431,7 +431,7 @@ extension Courier {
     let isUnfinished =
       reader.isWhole && finding.reason == .json(.unexpectedEnd) || object.isEmpty
     if isUnfinished, files[file].mayGrow, !isPatienceOver {
-      reader.cursor.reader.resume(at: object.lowerBound)
+      reader.cursor.reader.rewind(to: object.lowerBound)
       wait(until: time.now + Self.waitForRest)
       return .goOn
     }
@@ -464,7 +464,7 @@ extension Courier {
   private mutating func readRecipients<L: Link & ~Copyable>(
     of file: FileNumber, _ link: inout L
   ) -> Progression {
-    let notification = reader.notification!
+    let notification = reader.notification
     let text = reader.cursor.text
     // If the clock was set back since, a notification that has messages is sent all the same.
     if outbox[text: text].isUntouched, outbox[text: text].messages == 0, isEarly(notification) {
@@ -485,7 +485,7 @@ extension Courier {
       }
       reader.cursor.recipientEnd = digits.upperBound
       reader.cursor.recipient += 1
-      if recorder.pending != nil { return .goOn }
+      if recorder.isPending { return .goOn }
     }
     return readLists(notification, text, of: file, &link)
   }
@@ -493,7 +493,7 @@ extension Courier {
   /// Finds the place again at which the recipients of a notification were left.
   private mutating func resumeRecipients() {
     let text = reader.cursor.text
-    guard reader.notification == nil, let notification = notification(text) else { return }
+    guard !reader.hasNotification, let notification = notification(text) else { return }
     reader.notification = notification
     if notification.lists > reader.cursor.list { beginList(notification, text) }
   }
@@ -514,7 +514,7 @@ extension Courier {
     reader.recipientsText = Outbox.none
     outbox.endReading(reader.cursor.text)
     reader.cursor.text = Outbox.none
-    reader.notification = nil
+    reader.forgetNotification()
   }
 
   /// Adds a message to a recipient, and offers the message to the link if nothing waits before it.

@@ -23,7 +23,7 @@ extension Courier {
         }
         if let progression = add(notification, text, recipient, &link) { return progression }
         reader.recipientsReader.pass()
-        if recorder.pending != nil { return .goOn }
+        if recorder.isPending { return .goOn }
       case .wrong(.unreadable(.busy)) where !isLeaseTooOld:
         reader.cursor.leasedSince = reader.cursor.leasedSince ?? time.now
         wait(until: time.now + Self.waitForRest)

@@ -86,7 +86,7 @@ extension Courier {
   mutating func record(_ finding: Finding, object: Range<Int>, of file: FileNumber) {
     let offset = reader.cursor.offset + Int64(object.lowerBound)
     guard isShown(file, at: offset) else { return }
-    let isWhole = recorder.refuse(finding, object, in: &reader, of: file, files)
+    let isWhole = recorder.refuse(finding, object, in: reader, of: file, files)
     if !isWhole { files.moveToFailed(file) }
   }
 

@@ -3,7 +3,8 @@ struct Cursor: BitwiseCopyable {
   /// The offset in the file at which the input begins, or at which reading goes on.
   var offset: Int64
   var reader = NotificationReader()
-  var lines: LineCount
+  /// Whether the file was read from its start, so that its lines are known.
+  private var isFromStart: Bool
   /// The offset at which the last object ended.
   var objectEnd: Int64
   /// Whether no object and no mistake was found so far.
@@ -26,54 +27,16 @@ struct Cursor: BitwiseCopyable {
     self.offset = offset
     objectEnd = offset
     isAtStart = offset == 0
-    lines = LineCount(isFromStart: isAtStart)
-  }
-}
-
-/// The number of a line in a file that is read from its start.
-struct LineCount: BitwiseCopyable {
-  /// The place in the input up to which lines are counted.
-  private var counted = 0
-  /// How many lines end before the place; negative: unknown.
-  private var ends: Int64
-
-  /// - Parameter isFromStart: whether the input begins where the file does.
-  init(isFromStart: Bool) { ends = isFromStart ? 0 : .min }
-
-  /// The line of the place, from 1 on; 0: unknown.
-  var line: Int64 { ends < 0 ? 0 : ends + 1 }
-
-  /// Counts the lines before `end`.
-  @inline(never)
-  @_optimize(speed)
-  mutating func count(upTo end: Int, in input: Span<UInt8>) {
-    guard counted < end else { return }
-    input.withUnsafeBytes { input in
-      let bytes = input.baseAddress!
-      var place = counted
-      while place &+ 8 <= end {
-        let others =
-          UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-          ^ 0x0A0A_0A0A_0A0A_0A0A
-        // The highest bit of each byte that is a line feed.
-        let found = ~((others & ~Self.highBits) &+ ~Self.highBits | others) & Self.highBits
-        place &+= 8
-        if found != 0 { ends &+= Int64(found.nonzeroBitCount) }
-      }
-      while place < end {
-        if input[place] == .lineFeed { ends &+= 1 }
-        place &+= 1
-      }
-    }
-    counted = end
+    isFromStart = isAtStart
   }
 
-  /// Counts the lines of bytes that are discarded.
-  mutating func pass(_ end: Int, in input: Span<UInt8>) {
-    count(upTo: end, in: input)
-    counted -= end
+  /// Begins where another one ended.
+  init(after other: Cursor) {
+    self.init(at: other.offset)
+    reader = NotificationReader(lineEnds: other.reader.lineEnds)
+    isFromStart = other.isFromStart
   }
 
-  /// The highest bit of each byte.
-  private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
+  /// The line on which the notification that was read last begins, from 1 on; 0: unknown.
+  var line: Int64 { isFromStart ? reader.lineEndsBefore + 1 : 0 }
 }

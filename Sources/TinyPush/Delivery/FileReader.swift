@@ -11,7 +11,8 @@ struct FileReader: ~Copyable {
   /// How far the file is read at this place.
   var cursor = Cursor(at: 0)
   /// The notification whose recipients are being read, in its text in the outbox.
-  var notification: Notification?
+  var notification = Notification(at: 0) { didSet { hasNotification = true } }
+  private(set) var hasNotification = false
   /// Whether more of the file is needed.
   var needsInput = false
   /// The messages that were read in this turn.
@@ -53,9 +54,11 @@ struct FileReader: ~Copyable {
     self.cursor = cursor
     count = 0
     isWhole = false
-    notification = nil
+    forgetNotification()
     needsInput = cursor.text == Outbox.none
   }
+
+  mutating func forgetNotification() { hasNotification = false }
 
   /// Ends the turn of a file; its text stays in the input as long as no other file is read.
   mutating func end() { file = nil }
@@ -64,7 +67,7 @@ struct FileReader: ~Copyable {
   mutating func close() {
     file = nil
     loaded = nil
-    notification = nil
+    forgetNotification()
   }
 
   /// Returns how far the file is read, for a turn that begins without the text.
@@ -74,7 +77,6 @@ struct FileReader: ~Copyable {
     // line end before it.
     let margin = kept.reader.isSkipping && kept.reader.index > 0 ? 1 : 0
     let passed = min(kept.reader.index - margin, count)
-    kept.lines.pass(passed, in: input.span(0..<count))
     kept.offset += Int64(passed)
     kept.reader.resume(at: 0)
     if recipientsText == kept.text, recipientsList == kept.list {
@@ -102,28 +104,18 @@ struct FileReader: ~Copyable {
 
   /// Discards bytes at the front of the input.
   mutating func discard(upTo end: Int) {
-    Self.pass(end, in: input, count, &cursor.lines)
     input.move(from: end, to: 0, count: count - end)
     cursor.offset += Int64(end)
     count -= end
     cursor.reader.resume(at: 0)
   }
 
-  /// Counts the lines before a place in the input.
-  mutating func countLines(upTo end: Int) {
-    Self.count(upTo: end, in: input, count, &cursor.lines)
-  }
-
-  private static func count(
-    upTo end: Int, in input: borrowing FixedBuffer<UInt8>, _ count: Int, _ lines: inout LineCount
-  ) {
-    lines.count(upTo: end, in: input.span(0..<count))
-  }
-
-  private static func pass(
-    _ end: Int, in input: borrowing FixedBuffer<UInt8>, _ count: Int, _ lines: inout LineCount
-  ) {
-    lines.pass(end, in: input.span(0..<count))
+  /// Returns the line of a place in the object that was read last; 0: unknown.
+  func line(at place: Int, in object: Range<Int>) -> Int64 {
+    var line = cursor.line
+    guard line > 0, object.lowerBound < place else { return line }
+    for index in object.lowerBound..<place where input[index] == .lineFeed { line += 1 }
+    return line
   }
 
   /// Reads the next notification.

@@ -20,7 +20,9 @@ struct Recorder: ~Copyable {
   }
 
   var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
-  var pending: Pending?
+  var pending: Pending? { didSet { isPending = pending != nil } }
+  /// Whether a record is pending: the question is asked for each notification.
+  private(set) var isPending = false
   /// Whether a power cut might lose records.
   var isUnsynced = false
 
@@ -75,13 +77,12 @@ struct Recorder: ~Copyable {
   ///
   /// Returns whether the record shows all of it.
   mutating func refuse(
-    _ finding: Finding, _ object: Range<Int>, in reader: inout FileReader, of file: FileNumber,
+    _ finding: Finding, _ object: Range<Int>, in reader: borrowing FileReader, of file: FileNumber,
     _ files: borrowing TakenFiles
   ) -> Bool {
     let place = min(finding.offset, reader.count)
-    reader.countLines(upTo: place)
+    let line = reader.line(at: place, in: object)
     let input = reader.text()
-    let line = reader.cursor.lines.line
     var reason = Text(capacity: 512)
     finding.describe(in: &reason)
     var code = Text(capacity: 64)

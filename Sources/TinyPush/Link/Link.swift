@@ -97,15 +97,15 @@ public struct Message {
   /// The priority: 10, 5 or 1.
   public let priority: UInt8
   /// The notification's topic in its text; empty: it gives none.
-  public let topic: Range<Int>
+  @TextRange public private(set) var topic: Range<Int>
   /// The notification's identifier in its text; empty: it gives none.
-  public let identifier: Range<Int>
+  @TextRange public private(set) var identifier: Range<Int>
   /// The notification's collapse ID in its text; empty: it gives none.
-  public let collapseID: Range<Int>
+  @TextRange public private(set) var collapseID: Range<Int>
   /// The push type.
   public let pushType: PushType
-  /// The hash that identifies the notification at each reading.
-  public let fingerprint: Fingerprint
+  /// What identifies the notification at each reading.
+  private let notification: UInt64
   /// A number that increases in the order of the first readings.
   public let order: UInt64
   /// The number that names the notification in its outcome.
@@ -118,7 +118,7 @@ public struct Message {
     expiration: UInt32,
     priority: UInt8, topic: Range<Int> = 0..<0, identifier: Range<Int> = 0..<0,
     collapseID: Range<Int> = 0..<0, pushType: PushType = .alert,
-    fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), order: UInt64 = 0,
+    notification: UInt64 = 0, order: UInt64 = 0,
     number: MessageNumber, wasSent: Bool = false
   ) {
     self.token = token
@@ -131,11 +131,14 @@ public struct Message {
     self.identifier = identifier
     self.collapseID = collapseID
     self.pushType = pushType
-    self.fingerprint = fingerprint
+    self.notification = notification
     self.order = order
     self.number = number
     self.wasSent = wasSent
   }
+
+  /// The hash that identifies the notification to this device at each reading.
+  public var fingerprint: Fingerprint { Fingerprint(identity: notification, token: identity) }
 }
 
 /// What became of a notification that a link took.

@@ -95,5 +95,5 @@ struct PayloadAdditions: BitwiseCopyable {
   }
 
   /// Moves to a text that begins `distance` bytes later.
-  mutating func move(by distance: Int) { if soundEnd > 0 { soundEnd += distance } }
+  mutating func move(by distance: Int) { if soundEnd > 0 { soundEnd -= distance } }
 }

@@ -143,6 +143,21 @@ public struct DeviceToken: BitwiseCopyable {
     }
   }
 
+  /// Whether a text is 64 hexadecimal digits, as nearly all tokens are.
+  @inline(__always)
+  static func isUsual(_ text: Span<UInt8>) -> Bool {
+    guard text.count == 64 else { return false }
+    return text.withUnsafeBytes { digits in
+      var areDigits = true
+      for index in 0..<8 {
+        let eight = UInt64(
+          littleEndian: digits.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+        areDigits = Self.areDigits(eight) && areDigits
+      }
+      return areDigits
+    }
+  }
+
   @inline(never)
   private mutating func readAny(_ digits: Span<UInt8>) -> Bool {
     for index in 0..<digits.count / 2 {

@@ -10,7 +10,9 @@ extension Envelope {
     }
     let digits = try scanner.string(text)
     let printed = text.extracting(digits)
-    if Subscription.isMeant(printed) {
+    if DeviceToken.isUsual(printed) {
+      // The token is right for each protocol.
+    } else if Subscription.isMeant(printed) {
       do throws(Subscription.Problem) { _ = try Subscription(printed) } catch {
         findings.add(Finding(.subscription(error), at: digits.lowerBound))
       }

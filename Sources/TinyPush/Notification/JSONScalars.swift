@@ -7,8 +7,22 @@ extension JSONScanner {
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     let start = index + 1
     index = start
+    skipPlain(bytes)
+    if index < bytes.count, bytes[index] == .quote {
+      index += 1
+      return start..<index - 1
+    }
+    return try restOfString(bytes, from: start)
+  }
+
+  /// Reads on in a string with escapes or characters of several bytes.
+  @_noAllocation
+  @inline(never)
+  @_optimize(speed)
+  private mutating func restOfString(
+    _ bytes: Bytes, from start: Int
+  ) throws(JSONProblem) -> Range<Int> {
     while true {
-      skipPlain(bytes)
       guard index < bytes.count else { throw .unexpectedEnd }
       switch bytes[index] {
       case .quote:
@@ -18,6 +32,7 @@ extension JSONScanner {
       case 0x80...: try skipSequences(bytes)
       default: throw .controlCharacter
       }
+      skipPlain(bytes)
     }
   }
 
@@ -30,7 +45,7 @@ extension JSONScanner {
     var value: UInt64 = 0
     for position in start..<index {
       guard bytes[position].isDigit else { return nil }
-      value = value * 10 + UInt64(bytes[position].digitValue)
+      value = value &* 10 &+ UInt64(bytes[position] &- UInt8(ascii: "0"))
     }
     return value
   }

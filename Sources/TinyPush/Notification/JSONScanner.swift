@@ -28,15 +28,15 @@ public struct JSONScanner: BitwiseCopyable {
   private var objects: UInt32 = 0
   /// The bytes of white space skipped so far.
   public private(set) var spaceBytes = 0
-  /// The line ends skipped so far.
-  public internal(set) var lineEnds = 0
-  /// The index where the current line starts.
-  public internal(set) var lineStart: Int
+  /// The line ends skipped so far; a string has none.
+  public internal(set) var lineEnds: Int64
 
   /// Begins at an index of the text.
-  public init(at index: Int = 0) {
+  ///
+  /// - Parameter lineEnds: the line ends before that place.
+  public init(at index: Int = 0, lineEnds: Int64 = 0) {
     self.index = index
-    lineStart = index
+    self.lineEnds = lineEnds
   }
 
   /// Skips white space.
@@ -51,7 +51,6 @@ public struct JSONScanner: BitwiseCopyable {
       case .lineFeed:
         next += 1
         lineEnds += 1
-        lineStart = next
       default:
         spaceBytes += next - index
         index = next

@@ -2,22 +2,30 @@
 extension JSONScanner {
   /// Skips the plain ASCII characters of a string, which need no escape.
   @_noAllocation
+  @inline(never)
+  @_optimize(speed)
   mutating func skipPlain(_ bytes: Bytes) {
+    let size = MemoryLayout<UInt>.size
     let ones = UInt.max / 0xFF
-    let high = ones << 7
     var next = index
-    while let word: UInt = Self.load(bytes, at: next) {
-      // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A
-      // borrow reaches only bytes after such a byte, and only the first match counts.
-      let quote = (word ^ ones &* UInt(UInt8.quote)) &- ones
-      let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
-      let control = word &- ones &* UInt(UInt8.space)
-      let found = (word | quote | backslash | control) & high
-      guard found == 0 else {
-        index = next + found.trailingZeroBitCount >> 3
-        return
+    let found = bytes.withUnsafeBytes { text in
+      guard let base = text.baseAddress, next >= 0 else { return 0 as UInt }
+      while next <= text.count &- size {
+        let word = UInt(littleEndian: base.loadUnaligned(fromByteOffset: next, as: UInt.self))
+        // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. The
+        // first term makes a quote the only byte from a space on that is below 0x21. A borrow reaches
+        // only bytes after such a byte, and only the first match counts.
+        let below = (word ^ ones &* (UInt(UInt8.quote) ^ 0x20)) &- ones &* 0x21
+        let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
+        let found = (word | below | backslash) & ones << 7
+        if found != 0 { return found }
+        next &+= size
       }
-      next += MemoryLayout<UInt>.size
+      return 0
+    }
+    guard found == 0 else {
+      index = next + found.trailingZeroBitCount >> 3
+      return
     }
     while next < bytes.count, bytes[next] >= .space, bytes[next] < 0x80, bytes[next] != .quote,
       bytes[next] != .backslash
@@ -73,7 +81,6 @@ extension JSONScanner {
       next += 1
       guard isLineEnd else { continue }
       lineEnds += 1
-      lineStart = next
       if next < bytes.count, bytes[next] == .openBrace { break }
     }
     index = next

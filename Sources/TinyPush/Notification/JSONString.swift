@@ -56,7 +56,7 @@ public struct JSONStringReader {
 }
 
 /// A hash of one or more byte strings (FNV-1a, 64 bits).
-package struct Hash {
+package struct Hash: BitwiseCopyable {
   package private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
   @inline(__always)

@@ -5,19 +5,19 @@
 /// ```json
 /// {"token": "hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
 /// ```
-public struct Notification {
+public struct Notification: BitwiseCopyable {
   /// The whole object, with its braces.
-  public internal(set) var object: Range<Int>
+  @TextRange public internal(set) var object: Range<Int> = 0..<0
   /// The payload.
   public internal(set) var payload: Payload
   /// The number of device tokens in the object.
   public internal(set) var tokens = 0
   /// The first token's digits; ``nextString(after:in:)`` finds the other tokens.
-  public internal(set) var firstToken: Range<Int> = 0..<0
+  @TextRange public internal(set) var firstToken: Range<Int> = 0..<0
   /// The number of recipients files that the notification names.
   public internal(set) var lists = 0
   /// The first name of a recipients file; ``nextString(after:in:)`` finds the other names.
-  public internal(set) var firstList: Range<Int> = 0..<0
+  @TextRange public internal(set) var firstList: Range<Int> = 0..<0
   /// Whether the object is only a payload, with `aps` at its top level.
   ///
   /// The recipients are then those of ``defaultList``.
@@ -38,15 +38,15 @@ public struct Notification {
   /// unknown.
   public internal(set) var collapseKey: UInt64 = 0
   /// The content of `collapse-id`, with its escapes; empty: none.
-  public internal(set) var collapseID: Range<Int> = 0..<0
+  @TextRange public internal(set) var collapseID: Range<Int> = 0..<0
   /// The content of `topic`; empty: the configured topic applies.
-  public internal(set) var topic: Range<Int> = 0..<0
+  @TextRange public internal(set) var topic: Range<Int> = 0..<0
   /// The push type, stated or derived from the payload.
   public internal(set) var pushType = PushType.alert
   /// The content of `id`, a UUID; empty: none.
-  public internal(set) var identifier: Range<Int> = 0..<0
+  @TextRange public internal(set) var identifier: Range<Int> = 0..<0
   /// The object with alerts in several languages, with its braces; empty: none.
-  public internal(set) var localized: Range<Int> = 0..<0
+  @TextRange public internal(set) var localized: Range<Int> = 0..<0
   /// Whether the notification was in `failed/` and is sent again.
   public internal(set) var isRetried = false
   /// Whether the alert's text may be shortened to fit.
@@ -62,7 +62,7 @@ public struct Notification {
   /// How long a notification is valid.
   ///
   /// Afterwards it is not sent, and the service no longer stores it for a device that is offline.
-  public enum Lifetime: Equatable {
+  public enum Lifetime: Equatable, BitwiseCopyable {
     /// For the configured `ttl`.
     case configured
     /// For a number of seconds after the file arrived in the spool.
@@ -76,24 +76,16 @@ public struct Notification {
     payload = Payload(at: start)
   }
 
-  /// Returns the notification in a text that begins `distance` bytes later.
-  func moved(by distance: Int) -> Notification {
-    var moved = self
-    moved.object = object.moved(by: distance)
-    moved.payload.range = payload.range.moved(by: distance)
-    moved.payload.apsStart += distance
-    moved.payload.sound = payload.sound.moved(by: distance)
-    moved.payload.level = payload.level.moved(by: distance)
-    moved.payload.additions.move(by: distance)
-    moved.payload.alert.range = payload.alert.range.moved(by: distance)
-    moved.payload.alert.text = payload.alert.text.moved(by: distance)
-    moved.firstToken = firstToken.moved(by: distance)
-    moved.firstList = firstList.moved(by: distance)
-    moved.collapseID = collapseID.moved(by: distance)
-    moved.topic = topic.moved(by: distance)
-    moved.identifier = identifier.moved(by: distance)
-    moved.localized = localized.moved(by: distance)
-    return moved
+  /// Moves to a text that begins `distance` bytes later.
+  mutating func move(by distance: Int) {
+    _object.move(by: distance)
+    payload.move(by: distance)
+    _firstToken.move(by: distance)
+    _firstList.move(by: distance)
+    _collapseID.move(by: distance)
+    _topic.move(by: distance)
+    _identifier.move(by: distance)
+    _localized.move(by: distance)
   }
 
   /// Returns the most bytes that the payload may have before it is encrypted, if it is.
@@ -127,9 +119,9 @@ public struct Notification {
 }
 
 /// A payload: its place in the text, and the parts that may be replaced for a device.
-public struct Payload {
+public struct Payload: BitwiseCopyable {
   /// The object, with its braces.
-  public internal(set) var range: Range<Int>
+  @TextRange public internal(set) var range: Range<Int> = 0..<0
   /// The number of bytes that are sent: without white space.
   public internal(set) var bytes = 0
   /// The value of `alert` in `aps`.
@@ -141,13 +133,13 @@ public struct Payload {
   /// The index behind the opening brace of `aps`.
   var apsStart = 0
   /// The content of the string `sound` in `aps`; empty: none.
-  var sound: Range<Int> = 0..<0
+  @TextRange var sound: Range<Int> = 0..<0
   /// What the agent adds for the app; part of ``bytes``.
   var additions = PayloadAdditions()
   /// Whether the payload is encrypted before it is sent.
   public internal(set) var isSealed = false
   /// The value of `interruption-level` in `aps`; empty: none.
-  var level: Range<Int> = 0..<0
+  @TextRange var level: Range<Int> = 0..<0
   /// Whether there are members beside `aps`.
   var hasOwnMembers = false
   /// Whether the sound is the device's own.
@@ -161,21 +153,29 @@ public struct Payload {
     range = start..<start
     alert = Alert(range: start..<start)
   }
+
+  /// Moves to a text that begins `distance` bytes later.
+  fileprivate mutating func move(by distance: Int) {
+    _range.move(by: distance)
+    _sound.move(by: distance)
+    _level.move(by: distance)
+    alert.move(by: distance)
+    additions.move(by: distance)
+    apsStart -= distance
+  }
 }
 
 /// The value of `alert`: a string or an object.
-public struct Alert {
+public struct Alert: BitwiseCopyable {
   /// The value.
-  public internal(set) var range: Range<Int>
+  @TextRange public internal(set) var range: Range<Int> = 0..<0
   /// The number of bytes that are sent: without white space.
   public internal(set) var bytes = 0
   /// The content of the alert's text, the string or `body`, without its quotes; empty: none.
-  public internal(set) var text: Range<Int> = 0..<0
-}
+  @TextRange public internal(set) var text: Range<Int> = 0..<0
 
-extension Range<Int> {
-  /// Returns the range in a text that begins `distance` bytes later; an empty range stays.
-  fileprivate func moved(by distance: Int) -> Range<Int> {
-    isEmpty && lowerBound == 0 ? self : lowerBound + distance..<upperBound + distance
+  fileprivate mutating func move(by distance: Int) {
+    _range.move(by: distance)
+    _text.move(by: distance)
   }
 }

@@ -14,10 +14,14 @@ public struct NotificationReader: BitwiseCopyable {
   ///
   /// That text has been refused already.
   private(set) var isSkipping = false
+  /// The line ends before the notification that was read last.
+  package private(set) var lineEndsBefore: Int64 = 0
 
   /// Begins at an index of the text.
-  public init(at index: Int = 0) {
-    scanner = JSONScanner(at: index)
+  ///
+  /// - Parameter lineEnds: the line ends before that place.
+  public init(at index: Int = 0, lineEnds: Int64 = 0) {
+    scanner = JSONScanner(at: index, lineEnds: lineEnds)
   }
 
   /// The result of a search for the next notification.
@@ -34,16 +38,19 @@ public struct NotificationReader: BitwiseCopyable {
   /// The index where the search for the next notification begins.
   public var index: Int { scanner.index }
   /// The number of line ends skipped so far.
-  public var lineEnds: Int { scanner.lineEnds }
-  /// The index where the current line begins.
-  public var lineStart: Int { scanner.lineStart }
+  public var lineEnds: Int64 { scanner.lineEnds }
 
   /// Continues after the caller has moved the text.
   ///
-  /// The byte at the index of ``Reading/more(from:)`` is now at `index`. Lines are counted from
-  /// there.
+  /// The byte at the index of ``Reading/more(from:)`` is now at `index`.
   public mutating func resume(at index: Int) {
-    scanner = JSONScanner(at: index)
+    // The byte that is kept during the search was passed before.
+    scanner.index = isSkipping ? index + 1 : index
+  }
+
+  /// Goes back to the notification that was read last, which begins at `index`.
+  mutating func rewind(to index: Int) {
+    scanner = JSONScanner(at: index, lineEnds: lineEndsBefore)
   }
 
   /// Continues in the first `count` bytes of a buffer, whose owner may also own this reader.
@@ -72,9 +79,11 @@ public struct NotificationReader: BitwiseCopyable {
       // Keep the last byte: a line end there marks the start of the next object.
       if isSkipping { return isWhole ? .end : .more(from: max(text.count - 1, 0)) }
     }
+    lineEndsBefore = scanner.lineEnds
     scanner.skipSpace(text)
     let start = scanner.index
     guard start < text.count else { return isWhole ? .end : .more(from: start) }
+    lineEndsBefore = scanner.lineEnds
     let before = scanner
     var envelope = Envelope(at: start, rules.service)
     do throws(JSONProblem) {

@@ -45,11 +45,8 @@ public enum RecipientsFile {
     /// This ends a suppression that began before.
     public internal(set) var registered: UInt32 = 0
 
-    // A range could not be copied as bytes.
-    private var (start, end) = (UInt32(0), UInt32(0))
-
     /// The subscription in its text; empty: the recipient is a device.
-    public var subscription: Range<Int> { Int(start)..<Int(end) }
+    @TextRange public private(set) var subscription: Range<Int> = 0..<0
 
     init(_ token: DeviceToken) { self.token = token }
 
@@ -73,7 +70,7 @@ public enum RecipientsFile {
     /// - Parameter place: where in the text the subscription is.
     init(_ subscription: Subscription, _ text: Span<UInt8>, at place: Range<Int>) {
       token = subscription.token(in: text)
-      (start, end) = (UInt32(place.lowerBound), UInt32(place.upperBound))
+      self.subscription = place
     }
   }
 

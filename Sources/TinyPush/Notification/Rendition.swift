@@ -1,7 +1,7 @@
 /// A payload as it is sent to one device.
 ///
 /// The alert is in the device's language, and its text is shortened if necessary.
-package struct Rendition {
+package struct Rendition: BitwiseCopyable {
   /// The number of bytes that are sent: without white space.
   package private(set) var bytes: Int
   /// The alert that is sent.

@@ -66,6 +66,8 @@ struct TakenFile: BitwiseCopyable {
   var lane = Lane.devices
   /// How far the file was read.
   var cursor: Cursor
+  /// The hash of the name and the arrival, from which its notifications have their identities.
+  var hash: Hash
 
   // The place of the name, and the next file of those that are to be read on or removed.
   var nameAt: UInt32

@@ -100,10 +100,13 @@ struct TakenFiles: ~Copyable {
     names[at + name.count] = 0
     nameEnd += needed
     nameBytes += needed
+    var hash = Hash()
+    hash.add(name)
+    hash.add(UInt64(bitPattern: arrivalNs))
     let file = TakenFile(
       arrivalNs: arrivalNs, origin: origin, cameAt: cameAt, settledTo: offset, age: nextAge,
       isAwaited: SpoolName.isAwaited(name), mayGrow: mayGrow,
-      movesToFailed: movesToFailed, isMarked: movesToFailed, cursor: Cursor(at: offset),
+      movesToFailed: movesToFailed, isMarked: movesToFailed, cursor: Cursor(at: offset), hash: hash,
       nameAt: UInt32(at), nameBytes: UInt8(name.count))
     nextAge &+= 1
     slots[Int(slot)] = file
@@ -234,9 +237,7 @@ struct TakenFiles: ~Copyable {
     let slot = settled.removeFirst(slots)
     slots[Int(slot)].isRead = false
     slots[Int(slot)].mayGrow = true
-    let lines = slots[Int(slot)].cursor.lines
-    slots[Int(slot)].cursor = Cursor(at: slots[Int(slot)].cursor.offset)
-    slots[Int(slot)].cursor.lines = lines
+    slots[Int(slot)].cursor = Cursor(after: slots[Int(slot)].cursor)
     unread.append(slot, slots)
   }
 

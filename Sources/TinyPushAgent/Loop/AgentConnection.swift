@@ -138,7 +138,8 @@ extension Agent {
       text.append(
         refused == nil
           ? "the provider token is from the future, since the clock was set back: waiting"
-          : "the service refuses the provider token, and it is too early to make a new one: waiting")
+          : "the service refuses the provider token, and it is too early to make a new one: waiting"
+      )
       link.notAuthorized(until: until)
     case .clockNotSet:
       text.append("this machine's clock is not set, so no provider token can be made")

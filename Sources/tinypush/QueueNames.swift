@@ -27,8 +27,7 @@ enum QueueNames {
     let reading = forEach(options, arguments) { name in
       var message = Text()
       do throws(ExitStatus) {
-        let file = try find(name, queue, options, message: &message)
-        body(file)
+        try forEach(named: name, queue, options, message: &message, body)
       } catch {
         if error != .usage, forEachPart(of: name, queue, options, body) { return }
         flush()
@@ -89,20 +88,23 @@ enum QueueNames {
     return isFound
   }
 
-  /// Finds the file with a name in the selected directories.
+  /// Calls `body` with each file of a name in the selected directories, and with each part of one that
+  /// waits in `later/`.
   ///
   /// - Parameters:
   ///   - name: the name itself, or the name as ``append(_:to:)`` prints it.
   ///   - message: on failure, why no file was found.
   @inline(never)
-  private static func find(
-    _ name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
-    message: inout Text
-  ) throws(ExitStatus) -> QueueFile {
-    if let file = try look(for: name, queue, options, &message) { return file }
+  private static func forEach(
+    named name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
+    message: inout Text, _ body: (borrowing QueueFile) -> Void
+  ) throws(ExitStatus) {
+    if try forEach(exactly: name, queue, options, &message, body) { return }
     var other = Text(capacity: 256)
-    if unescape(name, to: &other), let file = try look(for: other.bytes, queue, options, &message) {
-      return file
+    if unescape(name, to: &other),
+      try forEach(exactly: other.bytes, queue, options, &message, body)
+    {
+      return
     }
     append(name, to: &message)
     if Queue.isName(name) {
@@ -137,14 +139,14 @@ enum QueueNames {
   }
 
   @inline(never)
-  private static func look(
-    for name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
-    _ message: inout Text
-  ) throws(ExitStatus) -> QueueFile? {
+  private static func forEach(
+    exactly name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
+    _ message: inout Text, _ body: (borrowing QueueFile) -> Void
+  ) throws(ExitStatus) -> Bool {
     var found: QueuePlace?
     for index in 0..<3 {
       guard let place = QueuePlace(rawValue: index), options.includes(place),
-        queue.file(named: name, in: place) != nil
+        queue.forEach(named: name, in: place, { _ in })
       else { continue }
       guard found == nil else {
         append(name, to: &message)
@@ -154,8 +156,10 @@ enum QueueNames {
       }
       found = place
     }
-    guard let found else { return nil }
-    return queue.file(named: name, in: found)
+    guard let found else { return false }
+    _ = queue.forEach(named: name, in: found, body)
+    if found == .new { _ = forEachPart(of: name, queue, options, body) }
+    return true
   }
 
   @inline(never)

@@ -76,7 +76,8 @@ enum SendMistakes {
     if path[0] == .openBrace {
       text.append(", which reads standard input")
     } else if !path.equals("-") {
-      text.append(" <", printable: path)
+      text.append(" <")
+      text.append(shell: path)
     }
     return arguments.fail(.usage, text)
   }

@@ -24,10 +24,11 @@ struct TraceCommand: ~Copyable {
 
       """, run)
 
-  /// The name, or the digits of the token in lower case.
-  private var word = Text(capacity: 256)
-  /// Whether the word may be the beginning of a token.
-  private var isToken = false
+  /// The name.
+  private let name: CString
+  /// Its digits in lower case if the name may be the beginning of a token; else empty.
+  private var digits = Text(capacity: 256)
+  private var isToken: Bool { digits.count > 0 }
   private var text = Text(capacity: 65_536)
   private var isFound = false
   /// Whether the journal could not be read, as journalctl's exit status says.
@@ -49,6 +50,8 @@ struct TraceCommand: ~Copyable {
     try arguments.refuseOperands(from: 1, "takes one name or token: unexpected argument ")
     var config = Config()
     try arguments.readConfig(into: &config, for: .command)
+    // The spool's owner may become the process's user.
+    let isRoot = geteuid() == 0
     var trace = TraceCommand(CString.span(operand), isJSON: isJSON)
     try trace.readLog(log, arguments)
     try trace.readSpool(config, arguments)
@@ -57,7 +60,7 @@ struct TraceCommand: ~Copyable {
     if trace.isJournalClosed {
       return arguments.fail(
         .undelivered,
-        geteuid() == 0
+        isRoot
           ? "nothing found in the spool, and there is no journal: name the log with --log"
           : "nothing found in the spool, and the journal cannot be read: run the command as root (sudo), or name the log with --log"
       )
@@ -70,17 +73,17 @@ struct TraceCommand: ~Copyable {
 
   private init(_ operand: Span<UInt8>, isJSON: Bool) {
     self.isJSON = isJSON
-    isToken = operand.count >= Self.digitsMin && operand.count <= DeviceToken.digitCountMax
+    name = CString(operand)
+    guard operand.count >= Self.digitsMin, operand.count <= DeviceToken.digitCountMax else {
+      return
+    }
     for index in operand.indices {
       guard let digit = DeviceToken.hexValue(operand[index]) else {
-        isToken = false
-        break
+        digits.clear()
+        return
       }
-      word.append(byte: Text.hexDigit(digit))
+      digits.append(byte: Text.hexDigit(digit))
     }
-    guard !isToken else { return }
-    word.clear()
-    word.append(bytes: operand)
   }
 
   /// The number of a token's digits that the log contains.
@@ -133,10 +136,27 @@ struct TraceCommand: ~Copyable {
 
   /// Whether a line of the log is about the notification or the token.
   private func isAbout(_ line: Span<UInt8>) -> Bool {
-    // The log has a token's first digits. A notification that has waited, or that queue retry has
-    // sent again, has more behind its name.
-    let wanted =
-      isToken ? word.bytes.extracting(0..<Self.digitsMin) : LaterName.source(of: word.bytes)
+    // The log has a token's first digits, and nothing behind. A notification that has waited, or that
+    // queue retry has sent again, has more behind its name.
+    if isToken {
+      let first = digits.bytes.extracting(0..<Self.digitsMin)
+      let isFound = contains(line, first) {
+        $0 == line.count || DeviceToken.hexValue(line[$0]) == nil
+      }
+      if isFound { return true }
+    }
+    let wanted = LaterName.source(of: name.span)
+    return contains(line, wanted) { place in
+      var end = place
+      while end < line.count, line[end] > .space, line[end] != .colon { end += 1 }
+      return LaterName.source(of: line.extracting(place - wanted.count..<end)).equals(wanted)
+    }
+  }
+
+  /// Whether a line has a word that begins with `wanted`, and what follows at an index is right.
+  private func contains(
+    _ line: Span<UInt8>, _ wanted: Span<UInt8>, _ isRight: (_ end: Int) -> Bool
+  ) -> Bool {
     let count = wanted.count
     guard count > 0, line.count >= count else { return false }
     for start in 0...line.count - count {
@@ -145,10 +165,7 @@ struct TraceCommand: ~Copyable {
       guard before == .space || before == UInt8(ascii: ">"),
         line.extracting(start..<start + count).equals(wanted)
       else { continue }
-      if isToken { return true }
-      var end = start + count
-      while end < line.count, line[end] > .space, line[end] != .colon { end += 1 }
-      if LaterName.source(of: line.extracting(start..<end)).equals(wanted) { return true }
+      if isRight(start + count) { return true }
     }
     return false
   }
@@ -177,18 +194,28 @@ struct TraceCommand: ~Copyable {
       guard let place = QueuePlace(rawValue: index) else { continue }
       let error = queue.forEach(in: place) { take(file: $0) }
       if error != 0 { _ = QueueCommand.explain(error, place, arguments) }
+      if error == 0, place == .new, queue.unreadable(.new) != nil {
+        _ = arguments.fail(
+          .ok, "only root and the agent's user see the files that the agent has taken", nil)
+      }
     }
   }
 
+  private func isNamed(_ file: borrowing QueueFile) -> Bool {
+    let given = file.place == .later ? LaterName.rest(of: file.name) : file.name
+    return LaterName.source(of: given).equals(name.span) || file.name.equals(name.span)
+  }
+
   private mutating func take(file: borrowing QueueFile) {
-    let name = file.place == .later ? LaterName.rest(of: file.name) : file.name
-    let isNamed = LaterName.source(of: name).equals(word.bytes) || file.name.equals(word.bytes)
-    guard isNamed || isToken && (file.place == .failed || file.contains(word.bytes)) else { return }
+    let isNamed = isNamed(file)
+    guard isNamed || isToken && (file.place == .failed || file.contains(digits.bytes)) else {
+      return
+    }
     if file.place == .failed {
       _ = file.forEachFailedLine { line, bytes in
-        var digits = Text(capacity: DeviceToken.digitCountMax)
-        _ = line.appendRecipient(of: bytes, to: &digits)
-        guard isNamed || digits.bytes.begins(with: word.bytes) else { return }
+        var recipient = Text(capacity: DeviceToken.digitCountMax)
+        _ = line.appendRecipient(of: bytes, to: &recipient)
+        guard isNamed || recipient.bytes.begins(with: digits.bytes) else { return }
         begin(file)
         if isJSON {
           describe(line, bytes)
@@ -252,23 +279,24 @@ struct TraceCommand: ~Copyable {
     } catch {
       throw arguments.fail(error, message)
     }
-    let identity = DeviceToken(ofRecipient: word.bytes)?.identity
+    let identity = DeviceToken(ofRecipient: digits.bytes)?.identity
     _ = store.list { record in
-      var digits = Text(capacity: 2 * TokenIdentity.byteCount)
-      digits.append(hex: record.token.bytes)
-      guard record.token == identity || digits.bytes.begins(with: word.bytes) else { return }
+      var recorded = Text(capacity: 2 * TokenIdentity.byteCount)
+      recorded.append(hex: record.token.bytes)
+      let isWhole = record.token == identity
+      guard isWhole || recorded.bytes.begins(with: digits.bytes) else { return }
       isFound = true
       if isJSON {
         text.beginObject()
         text.member("place", word: "token")
         text.key("token")
-        if record.token == identity { text.append(json: word) } else { text.append(json: digits) }
+        if isWhole { text.append(json: digits) } else { text.append(json: recorded) }
         text.member("time", number: record.time)
         text.member("state", word: record.reason.text)
         return endLine()
       }
       text.append("token     ")
-      if record.token == identity { text.append(word) } else { text.append(digits) }
+      if isWhole { text.append(digits) } else { text.append(recorded) }
       text.append(record.reason == .registered ? ": " : ": suppressed, ")
       text.append(record.reason.text)
       text.append(" since ")

@@ -446,6 +446,27 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
+  @Test func `drop takes all that was read of a name: each file, and what waits in later`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway)
+    let early = notification("Early", #""token":"\#(token(1))","not-before":4000000000"#)
+    try box.drop(early + "\n", as: "level")
+    try wait(for: "a file in later/") { box.names(in: "later").count == 1 && box.queued.isEmpty }
+    #expect(try agent.terminate() == 0)
+    for number in 1...3 {
+      try box.write(line(number), to: "spool/taken/level@\(1_700_000_000_000_000_000 + number).0")
+    }
+    try box.drop(line(4), as: "level")
+    let shown = try queue(box, "show", "level").output
+    #expect(shown.count(of: "\"alert\"") == 5, "\(shown)")
+    let dropped = try queue(box, "drop", "level").output
+    #expect(dropped.count(of: "level: dropped from new/\n") == 4, "\(dropped)")
+    #expect(dropped.count(of: ": dropped from later/\n") == 1, "\(dropped)")
+    #expect(box.queued == [] && box.names(in: "later") == [])
+  }
+
   // MARK: - retry
 
   @Test func `queue retry sends only to the recipients that did not get the notification`() throws {

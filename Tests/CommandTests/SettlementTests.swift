@@ -285,6 +285,29 @@ import Testing
       ] + arguments, input: log)
   }
 
+  @Test func `a name of digits is no token, and one of capitals is found`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let log = """
+      1795419268445725844 not sent: expired
+      1795419200000000001 to 0badcafe accepted
+      other to 17954192 accepted
+      ABCDEF0123 not sent: expired
+
+      """
+    func found(_ word: String) throws -> [String] {
+      try trace(box, word, log: log).output.split(separator: "\n").map {
+        String($0.dropFirst("log       ".count))
+      }
+    }
+    try #expect(
+      found("1795419268445725844") == [
+        "1795419268445725844 not sent: expired", "other to 17954192 accepted",
+      ])
+    #expect(try found("ABCDEF0123") == ["ABCDEF0123 not sent: expired"])
+    #expect(try found("0badcafe") == ["1795419200000000001 to 0badcafe accepted"])
+  }
+
   @Test func `trace --json has the same facts`() throws {
     let box = try Box()
     defer { box.end() }

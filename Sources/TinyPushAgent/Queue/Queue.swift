@@ -125,33 +125,35 @@ public struct Queue: ~Copyable {
     return Descriptor(root.number, part: part, error: &error) == nil && error != ENOENT
   }
 
-  /// Returns the file of this name; nil if absent.
+  /// Calls `body` with each file of this name; returns whether there is one.
+  ///
+  /// The agent may have taken several that had the same name in `new/`, one after the other.
   @inline(never)
-  public func file(named name: Span<UInt8>, in place: QueuePlace) -> QueueFile? {
+  public func forEach(
+    named name: Span<UInt8>, in place: QueuePlace, _ body: (borrowing QueueFile) -> Void
+  ) -> Bool {
     var error: Int32 = 0
     guard Self.isName(name),
       let directory = Descriptor(root.number, part: place.name, error: &error)
-    else { return nil }
-    if let file = QueueFile(directory.number, name, in: place) { return file }
-    return place == .new ? takenFile(named: name) : nil
-  }
-
-  /// Returns a file that the agent has taken, by the name that it had in `new/`.
-  private func takenFile(named name: Span<UInt8>) -> QueueFile? {
-    var error: Int32 = 0
-    guard let directory = Descriptor(root.number, part: TakenDirectory.name, error: &error)
-    else { return nil }
-    let room = FixedBuffer<UInt8>(capacity: 32_768)
-    var path = Text(capacity: 300)
-    DirectoryEntry.forEach(in: directory.number, room.room()) { entry in
-      guard TakenName.source(of: CString.span(entry.name)).equals(name) else { return }
-      path.clear()
-      path.append(cString: entry.name)
+    else { return false }
+    var isFound = false
+    if let file = QueueFile(directory.number, name, in: place) {
+      isFound = true
+      body(file)
     }
-    guard path.count > 0,
-      let file = QueueFile(directory.number, path.bytes, in: .new, isTaken: true), !file.isSettled
-    else { return nil }
-    return file
+    guard place == .new,
+      let taken = Descriptor(root.number, part: TakenDirectory.name, error: &error)
+    else { return isFound }
+    let room = FixedBuffer<UInt8>(capacity: 32_768)
+    DirectoryEntry.forEach(in: taken.number, room.room()) { entry in
+      let path = CString.span(entry.name)
+      guard TakenName.source(of: path).equals(name),
+        let file = QueueFile(taken.number, path, in: .new, isTaken: true), !file.isSettled
+      else { return }
+      isFound = true
+      body(file)
+    }
+    return isFound
   }
 
   /// Whether a file may have this name: no path, and no name that the agent uses itself.

@@ -45,8 +45,10 @@ final class Ledger {
   var urgent: Set<Int> = []
   /// Whether the link answers each notification, so that it passes limits when the link takes it.
   var isAnswering = false
-  /// Whether there are several lanes, so that any notification may wait in `later/`.
-  var hasLanes = false
+  /// Whether there are several lanes.
+  var hasLanes = false { didSet { putsOff = hasLanes } }
+  /// Whether any notification may wait in `later/` until its service or device takes more.
+  var putsOff = false
   /// The identity with which each number was sent.
   var identities: [Int: UInt64] = [:]
   /// The notifications that a link has had, now or before.
@@ -463,7 +465,7 @@ final class Ledger {
     for (name, file) in disk.later {
       // A service that answered nothing for a while gets the rest within an hour, perhaps behind
       // others (lanes seed 91006382).
-      if hasLanes, (wall - 600..<wall + 3600).contains(Int64(name.prefix(10))!) { continue }
+      if putsOff, (wall - 600..<wall + 3600).contains(Int64(name.prefix(10))!) { continue }
       for item in file.items where item.notBefore == 0 && !isPoison(item.number! % World.tokensMax)
       {
         complain("\(item.number!) is held up in later/")

@@ -52,7 +52,7 @@ extension Ledger {
   }
 
   /// Whether any notification may have to wait in `later/`.
-  var mayWait: Bool { hasLimits || hasLanes }
+  var mayWait: Bool { hasLimits || putsOff }
 
   var hasLimits: Bool { settings.limit != nil || settings.limitAll != nil }
 

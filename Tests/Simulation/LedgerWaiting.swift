@@ -132,7 +132,7 @@ extension Ledger {
       complain("\(number) is sent, and must wait until \(item.notBefore)")
     }
     guard let key = item.collapseKey, !disk.hadPowerCut, !life.framed.contains(number),
-      !(hasLanes && taken.contains(number)), !isRepeatable(number),
+      !(putsOff && taken.contains(number)), !isRepeatable(number),
       let file = disk.waiting.filter({ $0.holds(item) }).min(by: { $0.openedAt < $1.openedAt })
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < file.openedAt {
@@ -156,7 +156,9 @@ extension Ledger {
   /// comes back. Of one that is in the spool several times, another copy may be the one that passed
   /// the limits (lanes seed 987).
   func waits(_ number: Int) {
-    guard hasLanes, life.framed.remove(number) != nil else { return }
+    // What the service gave back fills all places that the link has.
+    if isAnswering, taken.contains(number) { putsOff = true }
+    guard putsOff, life.framed.remove(number) != nil else { return }
     if places[number, default: 1] == 1, !isRepeatable(number) {
       life.limiting.seen.remove(number)
     }
@@ -179,7 +181,7 @@ extension Ledger {
     else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
       // A link had the newer one before. It went to later/ behind the older one, and comes after it.
-      if hasLanes, other.items.contains(where: { taken.contains($0.number ?? 0) }) { continue }
+      if putsOff, other.items.contains(where: { taken.contains($0.number ?? 0) }) { continue }
       // If two notifications of one file have both come from later/, neither replaces the other
       // (lanes seed 91003924).
       if other.waitsAgain, item.file == other.items.first?.file { continue }
@@ -237,7 +239,7 @@ extension Ledger {
       // An item that must not be sent for two reasons may count under either.
       if item.collapseKey != nil,
         mayExpire(item, in: file) || item.list != nil
-          || item.number.map({ isSuppressed($0, item) || hasLanes && life.outcomes[$0] == nil })
+          || item.number.map({ isSuppressed($0, item) || putsOff && life.outcomes[$0] == nil })
             ?? false
       {
         isUneventful = false

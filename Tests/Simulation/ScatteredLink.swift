@@ -78,7 +78,7 @@ struct ScatteredLink: Link {
     if let until = waits.removeValue(forKey: number), now < until,
       ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number),
       // If it waited in `later/`, a clock that is set forward ends that (lanes seed 1353).
-      !ledger.hasLanes || ledger.suppressing.isClockSteady
+      !ledger.putsOff || ledger.suppressing.isClockSteady
     {
       ledger.complain("\(number) is sent \(now.until(until).milliseconds) ms too early")
     }

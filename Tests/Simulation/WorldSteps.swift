@@ -156,6 +156,10 @@ extension World {
     courier.appendRecordedTakenName(to: &taken)
     let file = taken.count > 0 ? disk.taken[String(taken.bytes)] : disk.new[name]
     let source = file ?? disk.setAside[String(taken.bytes)]
+    if case .postponed = courier.recordTask, let token = courier.settlement.token {
+      let serial = World.serial(in: String(courier.failure()))
+      ledger.waits(World.number(World.number(token), serial: serial))
+    }
     if settings.reportsSettlements { ledger.settlementReported(courier.settlement, of: file) }
     var moved: String?
     switch courier.recordTask {
@@ -163,10 +167,6 @@ extension World {
     case .postponed:
       let target = String(courier.stepTarget())
       trace.say("  postpone \(target)")
-      if let token = courier.settlement.token {
-        let serial = World.serial(in: String(courier.failure()))
-        ledger.waits(World.number(World.number(token), serial: serial))
-      }
       let isPostponed = disk.postpone([UInt8](courier.failure()), as: target, from: source)
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)

@@ -187,7 +187,7 @@ func `two notifications that the service never takes hold up no other`(cause: In
 
 @Test func `a device for which the service takes no more fills no place that others need`() {
   let (world, service) = http2World(window: 16)
-  world.ledger.hasLanes = true
+  world.ledger.putsOff = true
   service.respond = {
     $0 == 1 ? (.answer(429, #"{"reason":"TooManyRequests"}"#), 1) : (.accept, 1)
   }

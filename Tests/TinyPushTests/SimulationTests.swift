@@ -57,11 +57,12 @@ func `seeds that once failed over several lanes pass`(seed: UInt64) {
 /// the notification came back from `later/`. It did not know which notifications were put aside
 /// from a file that had been moved to `failed/`, nor that such a file had a refused token. It took
 /// a request that the agent had given up for an open one. It forgot that a replacement was refused
-/// when it was sent again. A trial ended before the slowest limit let all alerts pass.
+/// when it was sent again. A trial ended before the slowest limit let all alerts pass. What waited for
+/// a device went to `later/`, which the ledger knew only of several lanes.
 @Test(arguments: [
   UInt64(1242), 2837, 20_000_078, 40_002_651, 40_004_784, 61_002_373, 66_000_907, 66_001_055,
   66_012_565, 66_014_591, 67_001_696, 81_000_584, 81_004_856, 91_019_485, 95_013_991,
-  95_053_781, 96_005_568, 96_016_147,
+  95_053_781, 96_005_568, 96_016_147, 99_500_446,
 ])
 func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))
@@ -92,10 +93,11 @@ func `seeds that once failed over the binary protocol pass`(seed: UInt64) {
 /// back, the last one read replaced the other, which may be the newer one. What was appended to a file
 /// with long mistakes went to `failed/` with the file. The ledger took replaced notifications for
 /// expired ones. It took what was appended to an older file for newer than what a
-/// newer file of the name had. It did not know that a file in `failed/` had the same notification.
+/// newer file of the name had. It did not know that a file in `failed/` had the same notification. It
+/// did not know that what waits until it may be sent again goes to `later/` if there is no room.
 @Test(arguments: [
   UInt64(5418), 40_001_113, 50_000_149, 81_000_263, 81_002_090, 82_000_628, 91_038_068,
-  96_021_243,
+  96_021_243, 99_252_700,
 ])
 func `seeds that once failed with answers in any order pass`(seed: UInt64) {
   report(Trial.run(seed, .scattered))

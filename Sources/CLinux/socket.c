@@ -52,21 +52,6 @@ static int listen_on(const union ip_address *address, socklen_t size, int backlo
   return result;
 }
 
-int clinux_listen_loopback(int family, uint16_t port, int backlog) {
-  union ip_address address;
-  memset(&address, 0, sizeof address);
-  socklen_t size = family == AF_INET6 ? sizeof address.v6 : sizeof address.v4;
-  address.any.sa_family = (sa_family_t)family;
-  if (family == AF_INET6) {
-    address.v6.sin6_port = htons(port);
-    address.v6.sin6_addr = in6addr_loopback;
-  } else {
-    address.v4.sin_port = htons(port);
-    address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  }
-  return listen_on(&address, size, backlog);
-}
-
 int clinux_listen_address(const char *text, uint16_t port, int backlog) {
   union ip_address address;
   memset(&address, 0, sizeof address);

@@ -73,7 +73,10 @@ public struct Arguments: ~Copyable {
     words.append(options)
     words.append(Self.common)
     names = FixedBuffer(capacity: words.count + 1)
-    table = FixedBuffer(capacity: 40)
+    // Each word ends with a space, and a row without a name ends the table.
+    var rows = 2
+    for index in words.bytes.indices where words.bytes[index] == .space { rows += 1 }
+    table = FixedBuffer(capacity: rows)
     var row = option()
     var start = words.bytes[0] == .space ? 1 : 0
     for index in start...words.count {

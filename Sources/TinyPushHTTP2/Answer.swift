@@ -139,7 +139,7 @@ extension Rejection.Reason {
 
   /// Whether `text` is this reason's name without underscores, ignoring case.
   private func isSpelled(_ text: Span<UInt8>) -> Bool {
-    let name = self.name.span
+    let name = self.name
     var index = 0
     for other in name.indices where name[other] != UInt8(ascii: "_") {
       guard index < text.count, text[index] | 0x20 == name[other] else { return false }

@@ -18,10 +18,11 @@ struct MessageKey: BitwiseCopyable {
     hash.add(UInt64(packetID))
     if part > 0 { hash.add(UInt64(part)) }
     high = hash.value
-    var content = ContentHash()
-    content.add(message.payload)
-    content.add(message.address)
-    low = content.value &* 31 &+ UInt64(packetID)
+    // In another order, a second hash that the first one does not determine.
+    var second = Hash()
+    second.add(message.payload)
+    second.add(message.address)
+    low = second.value &* 31 &+ UInt64(packetID)
   }
 
   /// Appends a UUID of version 8 (RFC 9562, section 5.8).

@@ -103,7 +103,8 @@ struct Listeners: ~Copyable {
   private mutating func listenOnLoopback(_ problem: inout Text) -> Bool {
     guard add(("127.0.0.1:8077" as StaticString).span, &problem) else { return false }
     // A machine may be without IPv6.
-    let descriptor = clinux_listen_loopback(AF_INET6, Self.port, Self.backlog)
+    let descriptor = clinux_listen_address(
+      ("::1" as StaticString).cString, Self.port, Self.backlog)
     if descriptor >= 0 { append(descriptor) }
     return true
   }

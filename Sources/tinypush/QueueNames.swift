@@ -89,7 +89,7 @@ enum QueueNames {
   }
 
   /// Calls `body` with each file of a name in the selected directories, and with each part of one that
-  /// waits in `later/`.
+  /// waits in `later/` or has come back from there.
   ///
   /// - Parameters:
   ///   - name: the name itself, or the name as ``append(_:to:)`` prints it.

@@ -19,7 +19,7 @@ enum StatusJSON {
     text.member("detail", string: word)
     text.member("protocol", word: page.service.name)
     if let reason = page.refusedConfiguration {
-      text.member("configuration_refused", word: reason.name)
+      text.member("configuration_refused", string: reason.name)
     }
     if page.connectivity == .down { writeWait(of: page.main, now, in: &text) }
     if page.connectivity == .up {
@@ -87,7 +87,7 @@ enum StatusJSON {
       text.member("detail", string: word)
       if isAlive { writeWait(of: service, now, in: &text) }
       if let reason = service.refusedConfiguration {
-        text.member("configuration_refused", word: reason.name)
+        text.member("configuration_refused", string: reason.name)
       }
       text.member("accepted", number: service.counts.accepted)
       text.member("refused", number: service.counts.refused)
@@ -104,7 +104,9 @@ enum StatusJSON {
     for value in 0..<Rejection.Reason.count {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
       let count = page.counters.rejected(for: reason)
-      if count > 0 { text.member(reason.name, number: count) }
+      guard count > 0 else { continue }
+      text.key(escaping: reason.name)
+      text.append(count)
     }
     text.endObject()
   }
@@ -113,7 +115,9 @@ enum StatusJSON {
     text.key("retried_by_cause")
     text.beginObject()
     page.counters.forEachRetry { cause, count in
-      if count > 0 { text.member(cause.name, number: count) }
+      guard count > 0 else { return }
+      text.key(escaping: cause.name)
+      text.append(count)
     }
     text.endObject()
   }

@@ -88,7 +88,7 @@ enum StatusMetrics {
       &text)
     for value in 0..<Rejection.Reason.count {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
-      text.append("tinypush_refused_total{reason=\"", reason.name, "\"} ")
+      text.append("tinypush_refused_total{reason=\"", bytes: reason.name, "\"} ")
       end(page.counters.rejected(for: reason), &text)
     }
   }
@@ -98,7 +98,7 @@ enum StatusMetrics {
       ("retried" as StaticString).span,
       ("Notifications that were sent again, by the cause." as StaticString).span, &text)
     page.counters.forEachRetry { cause, count in
-      text.append("tinypush_retried_total{cause=\"", cause.name, "\"} ")
+      text.append("tinypush_retried_total{cause=\"", bytes: cause.name, "\"} ")
       end(count, &text)
     }
   }

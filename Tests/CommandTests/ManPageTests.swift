@@ -43,13 +43,13 @@ import TinyPushAgent
   // MARK: - What programs read
 
   @Test func `each reason of a refusal and each cause of a repetition is documented`() throws {
-    let reasons = Set(all(Rejection.Reason.self).map { "\($0.name)" })
+    let reasons = Set(all(Rejection.Reason.self).map { text($0.name) })
     #expect(try ManPage("tinypush-protocol.7").items("REASONS") == reasons)
     let metrics = try ManPage("tinypush-status.1").section("METRICS")
     let causes = metrics.split(separator: "\n.Ss ").first { $0.hasPrefix("Causes\n") }
     #expect(
       try all(#/(?m)^\.It (\w+)$/#, in: String(#require(causes)))
-        == Set(all(RetryCause.self).map { "\($0.name)" }))
+        == Set(all(RetryCause.self).map { text($0.name) }))
   }
 
   @Test func `each counter and each metric is documented`() throws {

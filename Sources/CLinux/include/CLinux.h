@@ -115,7 +115,6 @@ static inline int64_t clinux_nanoseconds(const struct timespec *time) {
 static inline int64_t clinux_change_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_ctim); }
 static inline int64_t clinux_modify_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_mtim); }
 static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
-static inline int64_t clinux_change_time_s(const struct stat *file) { return (int64_t)file->st_ctim.tv_sec; }
 static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }
 
 /* Returns the unused pages of the stack, which earlier calls have touched, to the system. */
@@ -292,17 +291,13 @@ void clinux_log_mail_error(const char *program, const char *text);
 /* Returns the text of an errno, never NULL. */
 const char *clinux_error_text(int error);
 
-/* Creates a non-blocking TCP listener on the loopback address of `family` (AF_INET or AF_INET6);
-   port 0 means any. Returns a descriptor or -errno. */
-int clinux_listen_loopback(int family, uint16_t port, int backlog);
-
 /* Creates a non-blocking listener as the socket file `name` (mode 0600) in a directory, and
    replaces an existing socket. The file appears when the socket listens. Returns a descriptor or
    -errno; -EEXIST if another file has the name. */
 int clinux_listen_local(int directory, const char *name, int backlog);
 
 /* Creates a non-blocking TCP listener on a numeric address: `192.0.2.1`, `::1`, or `0.0.0.0` for all.
-   Returns a descriptor or -errno; -EINVAL if it is no such address. */
+   Port 0 means any. Returns a descriptor or -errno; -EINVAL if it is no such address. */
 int clinux_listen_address(const char *address, uint16_t port, int backlog);
 
 /* Returns whether other machines can reach a listener: 1 or 0 (a loopback address or a local

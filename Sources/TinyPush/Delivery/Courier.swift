@@ -310,8 +310,6 @@ struct PathName: ~Copyable {
     text.append(byte: 0)
   }
 
-  func append(to text: inout Text) { text.append(bytes: bytes()) }
-
   @_lifetime(borrow self)
   func bytes() -> Span<UInt8> { text.bytes.extracting(0..<max(text.count - 1, 0)) }
 }

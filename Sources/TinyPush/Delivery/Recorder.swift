@@ -36,12 +36,6 @@ struct Recorder: ~Copyable {
 
   init() {}
 
-  /// Returns the pending record, which was written or could not be.
-  mutating func takePending() -> Pending? {
-    defer { pending = nil }
-    return pending
-  }
-
   /// Prepares to find out whether a failure can be recorded.
   mutating func probe() {
     pending = Pending(task: .probe, settlement: Settlement(outcome: .postponed))
@@ -191,7 +185,9 @@ struct Recorder: ~Copyable {
       reason.append("; ", rejection.advice)
       Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)
     }
-    begin(reason, rejection.reason.name, source.file, files)
+    var code = Text(capacity: 64)
+    code.append(bytes: rejection.reason.name)
+    FailedLine.begin(reason, code, file: files.name(source.file), to: &text)
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
     FailedLine.append("offset", source.offset, to: &text)
     FailedLine.end(

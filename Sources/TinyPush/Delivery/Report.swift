@@ -80,12 +80,12 @@ extension Report {
   }
 }
 
-/// The events that the agent has not logged yet.
-///
-/// If there are too many, the newest are dropped: they only inform.
 /// The start of an answer that is not documented; zeros follow a shorter one.
 public typealias UnknownText = InlineArray<24, UInt8>
 
+/// The events that the agent has not logged yet.
+///
+/// If there are too many, the newest are dropped: they only inform.
 package struct Reports {
   private var queue: InlineArray<16, Report> = .init(repeating: .narrowed)
   private var count = 0

@@ -33,58 +33,12 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     /// The number of reasons.
     public static let count = 47
 
-    /// The name in JSON and metrics.
-    public var name: StaticString {
-      switch self {
-      case .other: "other"
-      case .processingError: "processing_error"
-      case .missingDeviceToken: "missing_device_token"
-      case .missingTopic: "missing_topic"
-      case .missingPayload: "missing_payload"
-      case .invalidTokenSize: "invalid_token_size"
-      case .invalidTopicSize: "invalid_topic_size"
-      case .invalidPayloadSize: "invalid_payload_size"
-      case .invalidToken: "invalid_token"
-      case .endsConnections: "connection_ended"
-      case .badDeviceToken: "bad_device_token"
-      case .deviceTokenNotForTopic: "device_token_not_for_topic"
-      case .unregistered: "unregistered"
-      case .expiredToken: "expired_token"
-      case .badCollapseID: "bad_collapse_id"
-      case .badExpirationDate: "bad_expiration_date"
-      case .badMessageID: "bad_message_id"
-      case .badPriority: "bad_priority"
-      case .badTopic: "bad_topic"
-      case .topicDisallowed: "topic_disallowed"
-      case .invalidPushType: "invalid_push_type"
-      case .payloadEmpty: "payload_empty"
-      case .payloadTooLarge: "payload_too_large"
-      case .duplicateHeaders: "duplicate_headers"
-      case .badCertificate: "bad_certificate"
-      case .badCertificateEnvironment: "bad_certificate_environment"
-      case .forbidden: "forbidden"
-      case .expiredProviderToken: "expired_provider_token"
-      case .invalidProviderToken: "invalid_provider_token"
-      case .missingProviderToken: "missing_provider_token"
-      case .badPath: "bad_path"
-      case .methodNotAllowed: "method_not_allowed"
-      case .tooManyProviderTokenUpdates: "too_many_provider_token_updates"
-      case .tooManyRequests: "too_many_requests"
-      case .internalServerError: "internal_server_error"
-      case .serviceUnavailable: "service_unavailable"
-      case .shutdown: "shutdown"
-      case .badEnvironmentKeyIDInToken: "bad_environment_key_id_in_token"
-      case .unrelatedKeyIDInToken: "unrelated_key_id_in_token"
-      case .idleTimeout: "idle_timeout"
-      case .badJWTToken: "bad_jwt_token"
-      case .vapidPkHashMismatch: "vapid_pk_hash_mismatch"
-      case .subscriptionEnded: "subscription_ended"
-      case .noDeviceService: "no_device_service"
-      case .noWebPush: "no_web_push"
-      case .nothingToShow: "nothing_to_show"
-      case .badBrowserKey: "bad_browser_key"
-      }
+    private static var names: WordList {
+      "other processing_error missing_device_token missing_topic missing_payload invalid_token_size invalid_topic_size invalid_payload_size invalid_token connection_ended bad_device_token device_token_not_for_topic unregistered expired_token bad_collapse_id bad_expiration_date bad_message_id bad_priority bad_topic topic_disallowed invalid_push_type payload_empty payload_too_large duplicate_headers bad_certificate bad_certificate_environment forbidden expired_provider_token invalid_provider_token missing_provider_token bad_path method_not_allowed too_many_provider_token_updates too_many_requests internal_server_error service_unavailable shutdown bad_environment_key_id_in_token unrelated_key_id_in_token idle_timeout bad_jwt_token vapid_pk_hash_mismatch subscription_ended no_device_service no_web_push nothing_to_show bad_browser_key"
     }
+
+    /// The name in JSON and metrics.
+    public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
     /// Whether the agent itself refuses the notification, and not the service.
     public var isOfAgent: Bool {
@@ -129,7 +83,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
   @inline(never)
   public func appendText(to text: inout Text) {
     guard reason == .other else {
-      let name = reason.name.span
+      let name = reason.name
       for index in name.indices {
         text.append(byte: name[index] == .underscore ? .space : name[index])
       }

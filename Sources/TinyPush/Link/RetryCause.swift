@@ -17,20 +17,12 @@ public enum RetryCause: UInt8, Sendable, BitwiseCopyable {
   /// A notification before this one was refused, and the binary protocol discards what follows.
   case refusalBefore
 
-  /// The name in JSON and metrics.
-  public var name: StaticString {
-    switch self {
-    case .connectionLost: "connection_lost"
-    case .noAnswer: "no_answer"
-    case .refusedStream: "refused_stream"
-    case .shutdown: "shutdown"
-    case .tooManyRequests: "too_many_requests"
-    case .serviceTrouble: "service_trouble"
-    case .providerToken: "provider_token"
-    case .configuration: "configuration"
-    case .refusalBefore: "refusal_before"
-    }
+  private static var names: WordList {
+    "connection_lost no_answer refused_stream shutdown too_many_requests service_trouble provider_token configuration refusal_before"
   }
+
+  /// The name in JSON and metrics.
+  public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
   /// The name for users.
   public var text: StaticString {

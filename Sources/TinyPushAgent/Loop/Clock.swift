@@ -60,7 +60,7 @@ public enum Clock {
       guard !entry.isHidden,
         fstatat(run.number, entry.name, &information, AT_SYMLINK_NOFOLLOW) == 0
       else { return }
-      let seconds = clinux_change_time_s(&information)
+      let seconds = clinux_change_time_ns(&information) / 1_000_000_000
       if seconds >= Time.plausibleSince { earliest = min(earliest ?? seconds, seconds) }
     }
     return earliest

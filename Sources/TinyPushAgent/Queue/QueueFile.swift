@@ -45,7 +45,7 @@ public struct QueueFile: ~Copyable {
       return nil
     }
     size = Int64(information.st_size)
-    changedAt = arrivalNs.map { $0 / 1_000_000_000 } ?? clinux_change_time_s(&information)
+    changedAt = (arrivalNs ?? clinux_change_time_ns(&information)) / 1_000_000_000
     isRegular = clinux_is_regular(&information) != 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     descriptor = isRegular ? clinux_open(directory, path.pointer, flags, 0) : -EINVAL

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// A port that listens on 127.0.0.1 and, if this machine has IPv6, on [::1].
 struct Listener: ~Copyable {
@@ -15,12 +16,14 @@ struct Listener: ~Copyable {
   init(port wanted: UInt16, option: StaticString) throws(SandboxFailure) {
     var error: Int32 = 0
     for _ in 0..<(wanted == 0 ? Self.attempts : 1) {
-      let v4 = clinux_listen_loopback(AF_INET, wanted, Self.backlog)
+      let v4 = clinux_listen_address(
+        ("127.0.0.1" as StaticString).cString, wanted, Self.backlog)
       guard v4 >= 0 else {
         throw Self.refuse(wanted, "127.0.0.1", -v4, option)
       }
       let port = clinux_local_port(v4)
-      let v6 = clinux_listen_loopback(AF_INET6, UInt16(port), Self.backlog)
+      let v6 = clinux_listen_address(
+        ("::1" as StaticString).cString, UInt16(port), Self.backlog)
       guard v6 == -EADDRINUSE else {
         self.port = port
         self.v4 = v4

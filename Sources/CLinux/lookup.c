@@ -25,6 +25,9 @@ int clinux_look_up(const char *host, const char *port, clinux_addresses *found, 
   pid_t process = fork();
   if (process == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // What the parent closes must be closed, and epoll must forget it.
+    if (ends[1] > STDERR_FILENO + 1) close_range(STDERR_FILENO + 1, (unsigned)ends[1] - 1, 0);
+    close_range((unsigned)ends[1] + 1, ~0U, 0);
     look_up(host, port, AI_ADDRCONFIG, found);
     _exit(write(ends[1], found, sizeof *found) == sizeof *found ? 0 : 1);
   }

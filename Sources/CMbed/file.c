@@ -28,8 +28,8 @@ static int describe_error(const char *what, const char *path, int error, char *t
     /* A service gets its credentials from systemd, and may not read the directory that they come from. */
     if (getenv("CREDENTIALS_DIRECTORY") != NULL)
       return cmbed_say(text, CMBED_FILE_UNREADABLE,
-                       "%s %s may not be read by the service. Put it into /etc/tinypush/credentials, set the path to "
-                       "that file, and restart the service: systemctl restart tinypush.", what, path);
+                       "%s %s may not be read by the service. Put it into the service's directory of credentials, and "
+                       "restart the service.", what, path);
     return cmbed_say(text, CMBED_FILE_UNREADABLE,
                      "%s %s may not be read by this user (uid %u). Change its owner or its mode, or those of a "
                      "directory above it.", what, path, (unsigned)geteuid());

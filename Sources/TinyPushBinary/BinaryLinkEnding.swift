@@ -86,7 +86,7 @@ extension BinaryLink {
   private mutating func recordDeath(_ uncertain: Int) {
     let wasNarrow = poisonSearch.isNarrowed
     guard poisonSearch.isSuspicious || !hasProgressed, shared.uncertain == .resend else { return }
-    // Others may be in the batch behind it, which was not written.
+    // The batch was not written, and may have others behind it.
     let isAlone =
       lone?.message == firstOpen && window.count == Int(pending.decided) + 1
     poisonSearch.died(inFlight: uncertain, alone: isAlone ? lone?.key : nil)

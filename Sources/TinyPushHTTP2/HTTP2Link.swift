@@ -249,7 +249,7 @@ public struct HTTP2Link: ~Copyable, Link {
   public mutating func notAuthorized(until instant: Instant) {
     switch state {
     case .down: state = .down(dialAt: instant)
-    // The current connection stays in use while the service accepts its token.
+    // The connection stays, and takes requests again once there is a token.
     case .up: authorization.askAgainAt = instant
     default: break
     }

@@ -41,6 +41,17 @@ import Testing
     Row(testDescription: "expired JWT", fault: "expired-token=token@1000", identity: .token),
   ]
 
+  @Test func `run --once does not wait for hours until a device takes more`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "too-many-requests=7200@2"])
+    for number in 1...3 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
+    let agent = try box.start(Self.command(.certificate, gateway.port, in: box))
+    #expect(try agent.wait() == 75, "\(agent.errors)")
+    #expect(box.queued == ["2"])
+    #expect(try Totals(agent.errors).delivered == 2, "\(agent.errors)")
+  }
+
   /// The way to the service: direct, or through a slow proxy.
   enum Way: String, CaseIterable, Sendable {
     case near, distant

@@ -410,8 +410,8 @@ import Testing
     #expect(service.status == 77)
     #expect(
       service.errors.hasSuffix(
-        "\(path) may not be read by the service. Put it into /etc/tinypush/credentials, set the path "
-          + "to that file, and restart the service: systemctl restart tinypush.\n"),
+        "\(path) may not be read by the service. Put it into the service's directory of credentials, "
+          + "and restart the service.\n"),
       "\(service.errors)")
   }
 

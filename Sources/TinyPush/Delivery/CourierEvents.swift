@@ -62,11 +62,8 @@ extension Courier {
   /// Looks at a file in `taken/` again, since a program has written to it or closed it.
   public mutating func changed(_ name: Span<UInt8>) {
     guard TakenName(name) != nil else { return }
-    if files.contains(name) {
-      nextWaitAt = nextWaitAt.map { _ in time.now }
-    } else {
-      waiting.isTakenWanted = true
-    }
+    if files.contains(name) { nextWaitAt = nextWaitAt.map { _ in time.now } }
+    waiting.isTakenWanted = true
   }
 
   /// Drops the files that are no longer in `taken/`: what no link has is not sent.

@@ -139,7 +139,8 @@ extension Courier {
   /// service takes more for its device makes room for other devices.
   @inline(never)
   private mutating func postponeStep<L: Link & ~Copyable>(_ link: inout L) -> Step? {
-    guard link.lanes > 1 || link.isOpen && outbox.nextToSend(in: .devices) == nil,
+    let isHeld = link.isOpen && outbox.nextToSend(in: .devices) == nil
+    guard link.lanes > 1 || isHeld && !settings.isOnce,
       !recorder.isPending, lacksRoom(link)
     else { return nil }
     var most = 0

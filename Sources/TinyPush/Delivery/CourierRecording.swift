@@ -155,7 +155,9 @@ extension Courier {
     let entry = outbox[message]
     let file = outbox[text: entry.text].file
     outbox.move(message, to: .link)
-    if case .postponed = entry.outcome { return postpone(message) }
+    if case .postponed = entry.outcome {
+      return files[file].isDropped ? settle(message) : postpone(message)
+    }
     guard case .rejected(let rejection) = entry.outcome, let notification = notification(entry.text)
     else { return recorder.settle(entry.outcome, entry.text, message, in: outbox) }
     forgetSending(notification, entry)
@@ -182,7 +184,7 @@ extension Courier {
   /// If the record could not be written, its file stays in `taken/` and is read again later.
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
-    guard let pending = recorder.takePending() else { return }
+    guard let pending = recorder.pending.take() else { return }
     defer { if let message = pending.message { settle(message) } }
     switch pending.task {
     case .report: return

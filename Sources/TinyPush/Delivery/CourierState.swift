@@ -22,6 +22,14 @@ extension Courier {
     return most
   }
 
+  /// Whether everything was read, and what a lane has must not be sent for a time.
+  public func waits(in lane: Lane, for duration: Duration) -> Bool {
+    guard outbox.count(of: lane) > 0, outbox.waiting(in: lane) == 0, reader.file == nil,
+      files.unreadCount == 0, nextWaitAt == nil, waiting.isExhausted, let due = outbox.nextDueAt
+    else { return false }
+    return due >= time.now + duration
+  }
+
   /// What became of the notifications of a lane since it was given to its service.
   public func counts(of lane: Lane) -> LaneCounts { laneCounts[lane.index] }
 

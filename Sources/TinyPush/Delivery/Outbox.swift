@@ -36,8 +36,6 @@ struct Outbox: ~Copyable {
     var payloadBytes: UInt16
     /// Whether the link may have sent the message.
     var wasSent = false
-    /// Whether the message's lane was given to another service.
-    fileprivate(set) var wasEvicted = false
     /// Whether the message has passed the limits.
     var isAdmitted = false
     /// The instant before which a delayed message is not sent.
@@ -418,7 +416,6 @@ struct Outbox: ~Copyable {
       laneCounts[lane.index] -= 1
       laneCounts[Lane.devices.index] += 1
       entries[place].lane = .devices
-      entries[place].wasEvicted = true
       entries[place].outcome = .postponed
       append(message, to: .decided)
       touch(entries[place].text)

@@ -13,8 +13,9 @@ extension JSONScanner {
       while next <= text.count &- size {
         let word = UInt(littleEndian: base.loadUnaligned(fromByteOffset: next, as: UInt.self))
         // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. The
-        // first term makes a quote the only byte from a space on that is below 0x21. A borrow reaches
-        // only bytes after such a byte, and only the first match counts.
+        // first exclusive-or exchanges quotes and spaces, so that one comparison finds both quotes
+        // and control characters. A borrow reaches only bytes after such a byte, and only the first
+        // match counts.
         let below = (word ^ ones &* (UInt(UInt8.quote) ^ 0x20)) &- ones &* 0x21
         let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
         let found = (word | below | backslash) & ones << 7

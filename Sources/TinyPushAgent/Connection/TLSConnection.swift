@@ -4,13 +4,14 @@ import TinyPush
 
 /// A TLS connection to the gateway or the feedback service, from the name to the close.
 ///
-/// Nothing blocks: a child process looks up the name.
+/// Only ``connect(epoll:config:to:)`` blocks: a child process looks up the name.
 ///
 /// Public because Embedded Swift sees only public deinitializers of another module.
 public struct TLSConnection: ~Copyable {
   private let pinned = Pinned()
   package enum Phase {
     case none
+    /// A child process looks up the name.
     case lookingUp
     case connecting
     /// The proxy was asked for a tunnel to the server.
@@ -149,10 +150,13 @@ public struct TLSConnection: ~Copyable {
     guard lookup.process > 0 else { return connectFirst(epoll: epoll, at: now) }
     descriptor = lookup.descriptor
     phase = .lookingUp
-    deadline = now + timeout
+    deadline = now + max(timeout, Self.lookupPatience)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
     return .wants(read: true)
   }
+
+  /// By default the resolver asks three name servers twice, for 5 seconds each.
+  private static let lookupPatience = Duration.seconds(30)
 
   /// Starts to connect to the first address of the name.
   private mutating func connectFirst(epoll: Int32, at now: Instant) -> Outcome {

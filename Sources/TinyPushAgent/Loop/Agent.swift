@@ -41,9 +41,10 @@ public struct Agent: ~Copyable {
 
   static let stepsBetweenPolls: UInt32 = 128
   // `--once` gives up after this many failed dials in a row, or connections in a row that settled
-  // nothing.
+  // nothing, or if nothing that is left may be sent for this long.
   static let dialFailuresMax = 3
   static let failuresMax = 10
+  static let waitMax = Duration.seconds(120)
 
   /// Opens the spool and the files that the configuration names.
   ///
@@ -172,7 +173,9 @@ public struct Agent: ~Copyable {
     link.select(lane)
     guard channels.has(lane), link.hasLink else { return nil }
     if connectionState.isConfigBroken || link.isRefused { return .config }
-    let isHopeless = outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
+    let isHopeless =
+      outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
+      || !link.isBusy && courier.waits(in: lane, for: Self.waitMax)
     return isHopeless ? .tryLater : nil
   }
 

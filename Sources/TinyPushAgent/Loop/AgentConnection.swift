@@ -171,9 +171,10 @@ extension Agent {
     lacksToken(text)
   }
 
-  /// Logs why there is no token; a connection that is up goes on with the one that it has.
+  /// Shows and logs why there is no token.
   private mutating func lacksToken(_ why: borrowing Text) {
-    if connection.phase != .up { publish(.down, why.bytes) }
+    connectionState.lacksToken = true
+    publish(.down, why.bytes)
     output.log(.error, why, about: .connection)
   }
 
@@ -190,6 +191,11 @@ extension Agent {
         output.page.count(courier, link, since: clockSetAt, areWritten: true)
       }
       link.wrote(wireEnd: connection.wireEnd)
+      // A connection without a token shows as down.
+      if connectionState.lacksToken, link.obstacle(payloadBytes: 0) != .closed {
+        connectionState.lacksToken = false
+        logConnection()
+      }
     } else if result == CMBED_WANT_WRITE {
       link.blocked()
       connection.watch(epoll: events.epoll, writable: true)

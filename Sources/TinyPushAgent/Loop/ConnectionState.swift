@@ -8,6 +8,8 @@ struct ConnectionState {
   var isUnread = false
   /// Whether the last connection failed because of our certificate or key.
   private(set) var isConfigBroken = false
+  /// Whether there is no token, so that nothing can be sent.
+  var lacksToken = false
   /// Whether the gateway has sent bytes on this connection.
   private(set) var hasReceived = false
   /// Whether the gateway ended the last connection without sending or accepting anything.
@@ -38,6 +40,7 @@ struct ConnectionState {
     wasCutOff = false
     hasReceived = false
     isConfigBroken = false
+    lacksToken = false
   }
 
   /// Records that our key could be used.

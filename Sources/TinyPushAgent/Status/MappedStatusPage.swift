@@ -141,10 +141,10 @@ struct MappedStatusPage: ~Copyable {
     let step = page.pointee.startedAt - wasStarted
     // What happened since the start has times of the clock that was wrong.
     for index in 0..<page.pointee.problems.count
-    where page.pointee.problems[index].time >= wasStarted {
+    where wasStarted > 0 && page.pointee.problems[index].time >= wasStarted {
       page.pointee.problems[index].time += step
     }
-    if page.pointee.suppressedAt >= wasStarted { page.pointee.suppressedAt += step }
+    if wasStarted > 0, page.pointee.suppressedAt >= wasStarted { page.pointee.suppressedAt += step }
     var service = service(.devices)
     let end = service + Lane.count
     while service < end {

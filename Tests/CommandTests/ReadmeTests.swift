@@ -41,7 +41,7 @@ import Testing
     defer { box.end() }
     let version = try box.tinypush("--version").output.replacing("tinypush ", with: "")
       .trimmingCharacters(in: .newlines)
-    let packages = try Readme.text.get().matches(of: #/tinypush[-a-z*]*_([^_]+)_/#)
+    let packages = try Readme.text.get().matches(of: #/tinypush[-a-z*]*_([^_*]+)\*?_/#)
     #expect(packages.count > 1)
     for package in packages { #expect(package.1 == version) }
     let changes = try String(contentsOfFile: Build.package + "/CHANGELOG.md", encoding: .utf8)

@@ -18,8 +18,10 @@ static void look_up(const char *host, const char *port, int flags, clinux_addres
 
 int clinux_look_up(const char *host, const char *port, clinux_addresses *found, clinux_lookup *lookup) {
   *lookup = (clinux_lookup){.descriptor = -1};
-  look_up(host, port, AI_NUMERICHOST, found);
-  if (found->error != EAI_NONAME) return 0;
+  /* No server is asked for this machine's own name. */
+  int is_here = strcmp(host, "localhost") == 0;
+  look_up(host, port, is_here ? AI_ADDRCONFIG : AI_NUMERICHOST, found);
+  if (is_here || found->error != EAI_NONAME) return 0;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
   pid_t process = fork();

@@ -240,8 +240,8 @@ typedef struct {
   int process;
 } clinux_lookup;
 
-/* Looks up a host and a port number. An address is found at once; for a name, a child process is
-   started. Returns 0 or -errno. */
+/* Looks up a host and a port number. An address, and localhost, is found at once; for a name, a child
+   process is started. Returns 0 or -errno. */
 int clinux_look_up(const char *host, const char *port, clinux_addresses *found, clinux_lookup *lookup);
 
 /* Takes the result of a look-up, and returns whether there was one. The caller closes the

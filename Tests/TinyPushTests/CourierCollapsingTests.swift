@@ -280,6 +280,23 @@ func `a lost connection does not change what is replaced`(cutAt: String) {
   #expect(world.pushes.map(\.expiration) == [1_700_009_999])
 }
 
+@Test func `a newer file replaces a waiting one while the clock is slewed`() {
+  let world = World()
+  world.put("tank", 1, collapsing: "tank", with: notYet)
+  world.run(.milliseconds(500))
+  #expect(world.later.count == 1)
+  world.put("tank", 1, collapsing: "tank", with: #", "expiration": 1700009999"#)
+  world.canTake = false
+  world.run(.seconds(1))
+  world.canTake = true
+  // The file is read at one time, and its notification compared at another one.
+  world.beforeStep = { [unowned world] word in
+    if word == .read { world.wallAtStart! -= 1 }
+  }
+  world.run(.seconds(300))
+  #expect(world.pushes.map(\.expiration) == [1_700_009_999])
+}
+
 @Test func `after a crash, a file that came before the clock was set back replaces nothing`() {
   let world = World()
   world.canDial = { _ in false }

@@ -233,9 +233,9 @@ private func comes(
     now: Instant(milliseconds: 1_000_000), wallSeconds: 1_700_001_000,
     clockMilliseconds: 1_700_001_000_000)
   clock.observe(time)
-  let one = Origin(arrivalNs: seconds * 1_000_000_000, hasWaited: true, clock, time)
-  let two = Origin(arrivalNs: other * 1_000_000_000, hasWaited: otherHasWaited, clock, time)
-  return one.comes(name.utf8.span, before: two, "tank".utf8.span)
+  let one = Origin(arrivalNs: seconds * 1_000_000_000, hasWaited: true)
+  let two = Origin(arrivalNs: other * 1_000_000_000, hasWaited: otherHasWaited)
+  return one.comes(name.utf8.span, before: two, "tank".utf8.span, clock, time)
 }
 
 @Test(

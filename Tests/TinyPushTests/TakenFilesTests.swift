@@ -9,9 +9,7 @@ extension TakenFiles {
   ) -> FileNumber {
     var path = PathName()
     path.set { $0.append(bytes: name.bytes.span) }
-    let origin = Origin(
-      arrivalNs: arrivalNs, hasWaited: isReleased, ArrivalClock(plausibleSince: 0),
-      Time(now: Instant(milliseconds: 0), wallSeconds: nil))
+    let origin = Origin(arrivalNs: arrivalNs, hasWaited: isReleased)
     return append(path, arrivalNs: arrivalNs, origin, cameAt: 1, offset: offset)
   }
 

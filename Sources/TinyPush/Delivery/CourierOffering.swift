@@ -154,7 +154,7 @@ extension Courier {
       ? true
       : files[file].origin.comes(
         LaterName.source(of: files.name(file)), before: files[other].origin,
-        LaterName.source(of: files.name(other)))
+        LaterName.source(of: files.name(other)), arrivals, time)
   }
 
   /// Notes which notifications a notification replaces that is put into `later/`.

@@ -187,7 +187,7 @@ extension Courier {
       known.isReleased ? LaterName.arrivalNs(in: name.bytes()) : known.arrivalNs
     let number = files.append(
       name, arrivalNs: known.arrivalNs,
-      Origin(arrivalNs: arrivalNs, hasWaited: known.isReleased, arrivals, time),
+      Origin(arrivalNs: arrivalNs, hasWaited: known.isReleased),
       cameAt: cameAt(known.arrivalNs), offset: known.offset,
       mayGrow: !known.isReleased && !SpoolName.isFromSend(name.bytes()),
       movesToFailed: known.movesToFailed)
@@ -264,8 +264,7 @@ extension Courier {
         // What was appended came later than the file, even if the clock was set back since.
         files[file].cameAt = max(files[file].cameAt, cameAt(facts.modifiedNs))
         if !files[file].isReleased, facts.modifiedNs > files[file].origin.arrivalNs {
-          files[file].origin = Origin(
-            arrivalNs: facts.modifiedNs, hasWaited: false, arrivals, time)
+          files[file].origin = Origin(arrivalNs: facts.modifiedNs, hasWaited: false)
         }
       }
       files[file].size = facts.size
@@ -284,8 +283,7 @@ extension Courier {
     waiting.succeeded()
     troubles.took(&reports)
     let number = files.append(
-      name, arrivalNs: facts.arrivalNs,
-      Origin(arrivalNs: facts.arrivalNs, hasWaited: false, arrivals, time),
+      name, arrivalNs: facts.arrivalNs, Origin(arrivalNs: facts.arrivalNs, hasWaited: false),
       cameAt: cameAt(facts.arrivalNs), mayGrow: facts.mayGrow)
     reader.begin(number, files[number].cursor)
   }

@@ -102,10 +102,9 @@ struct LaterFiles: ~Copyable {
     _ arrivals: ArrivalClock, _ time: Time
   ) -> Bool? {
     guard let known = LaterName(name), known.key == key else { return nil }
-    let origin = Origin(arrivalNs: known.arrivalNs, hasWaited: true, arrivals, time)
-    return origin.comes(
+    return Origin(arrivalNs: known.arrivalNs, hasWaited: true).comes(
       LaterName.source(of: LaterName.rest(of: name)), before: files[file].origin,
-      LaterName.source(of: files.name(file)))
+      LaterName.source(of: files.name(file)), arrivals, time)
   }
 
   /// Begins to replace the waiting notifications with this key by one that was read.

@@ -259,6 +259,21 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
   #expect(world.waiting == [])
 }
 
+@Test(arguments: [50, 500, 3000])
+func `a notification that is appended while the first of its file is under way is sent at once`(
+  delay: UInt64
+) {
+  let world = World()
+  world.put("a", 1)
+  let file = world.waitingFiles[0]
+  file.mayGrow = true
+  world.run(.milliseconds(delay))
+  #expect(world.accepted == [1])
+  world.append(to: file, World.notification(2), items: [Item(number: 2)], tells: true)
+  world.run(.seconds(60))
+  #expect(world.accepted == [1, 2])
+}
+
 @Test func `a file that its writers closed leaves at once`() {
   let world = World()
   world.put("a", 1)

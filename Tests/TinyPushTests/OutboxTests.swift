@@ -15,8 +15,8 @@ extension Outbox {
     return add(
       3..<3 + bytes.count, of: input,
       TextEntry(
-        file: FileNumber(file), offset: offset, lineNumber: 1, identity: UInt64(offset),
-        collapseKey: key, tokens: 1))
+        file: FileNumber(file), origin: Origin(arrivalNs: 0, hasWaited: false), offset: offset,
+        lineNumber: 1, identity: UInt64(offset), collapseKey: key, tokens: 1))
   }
 
   fileprivate mutating func add(message text: UInt16, in line: Line = .low) -> MessageNumber {

@@ -143,12 +143,12 @@ extension TakenFiles {
     (names[0], true), (names[1], true), (names[2], true), ("b+12.0", true), ("b+13.0", false),
     ("c+12.0", false), ("a@3.4", false), ("a", false), ("", false),
   ] {
-    let found = files.contains(name.bytes.span)
+    let found = files.find(name.bytes.span) != nil
     #expect(found == isKnown, "\(name)")
   }
   files.finish(plain)
   files.removeSettled()
-  let isKnown = files.contains(names[0].bytes.span)
+  let isKnown = files.find(names[0].bytes.span) != nil
   #expect(!isKnown)
 }
 

@@ -11,7 +11,8 @@ extension Courier {
       }
       waiting.new.offer(name)
     case .taken:
-      guard let known = TakenName(name), !troubles.isPutOff(known.arrivalNs), !files.contains(name)
+      guard let known = TakenName(name), !troubles.isPutOff(known.arrivalNs),
+        files.find(name) == nil
       else { return }
       waiting.taken.offer(name)
     case .later: later.offer(name)
@@ -59,11 +60,12 @@ extension Courier {
     waiting.new.offer(name, isFromScan: false, cameWhole: isWhole)
   }
 
-  /// Looks at a file in `taken/` again, since a program has written to it or closed it.
+  /// Reads on in a file in `taken/`, since a program has written to it or closed it.
   public mutating func changed(_ name: Span<UInt8>) {
-    guard TakenName(name) != nil else { return }
-    if files.contains(name) { nextWaitAt = nextWaitAt.map { _ in time.now } }
-    waiting.isTakenWanted = true
+    guard TakenName(name) != nil, !isStopping else { return }
+    guard let file = files.find(name) else { return waiting.isTakenWanted = true }
+    files.changed(file)
+    nextWaitAt = nextWaitAt.map { _ in time.now }
   }
 
   /// Drops the files that are no longer in `taken/`: what no link has is not sent.

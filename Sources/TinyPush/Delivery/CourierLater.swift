@@ -17,8 +17,8 @@ extension Courier {
     let entry = outbox[text: text]
     if notification.collapseKey != 0 { replaceRest(of: text) }
     later.setFileName(
-      due: notification.notBefore, key: notification.collapseKey, of: entry.file, files,
-      identity: entry.identity)
+      due: notification.notBefore, key: notification.collapseKey, entry.origin, of: entry.file,
+      files, identity: entry.identity)
     recorder.postpone(text, in: outbox)
     endRecipients()
   }
@@ -42,7 +42,8 @@ extension Courier {
       }
       replaceRest(of: entry.text)
     }
-    let age = time.clockMilliseconds / 1000 - files[file].origin.arrivalNs / 1_000_000_000
+    let arrivalNs = outbox[text: entry.text].origin.arrivalNs
+    let age = time.clockMilliseconds / 1000 - arrivalNs / 1_000_000_000
     let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
     // A lane is free sooner than a service that takes nothing is well.
     let lacksLane = entry.lane == .devices && entry.subscription != Outbox.none
@@ -65,7 +66,7 @@ extension Courier {
     let entry = outbox[message]
     let text = outbox[text: entry.text]
     later.setFileName(
-      due: due, key: notification.collapseKey, of: text.file, files,
+      due: due, key: notification.collapseKey, text.origin, of: text.file, files,
       identity: identity(of: entry, notification))
     recorder.postpone(
       notification, message, expiration: fixedExpiration(notification, born), in: outbox)
@@ -126,7 +127,7 @@ extension Courier {
     later.removeDue()
     switch result {
     // A notification that is in later/ twice may come back twice in a moment, as one file.
-    case .released: if !files.contains(target.bytes()) { waiting.offerTaken(target) }
+    case .released: if files.find(target.bytes()) == nil { waiting.offerTaken(target) }
     case .isGone: break
     case .failed:
       // The file is tried again later, after all others.

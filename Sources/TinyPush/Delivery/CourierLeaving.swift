@@ -36,6 +36,9 @@ extension Courier {
         let first = min(state.unrecordedFrom, state.cursor.offset)
         if let step = rename(file, settledTo: first) { return step }
         troubles.putOff(state.arrivalNs, at: time.now)
+      } else if state.hasChanged, !isStopping {
+        files.reopenSettled()
+        continue
       } else if state.mayGrow {
         // What a program appends is delivered, until the program closes the file.
         if let step = rename(file, settledTo: state.cursor.offset) { return step }

@@ -116,17 +116,17 @@ extension Courier {
   /// A notification replaces another one with the same ID and the same recipients of which nothing
   /// was sent, and that came before it. Returns whether the notification itself is replaced.
   @inline(never)
-  mutating func replace(
-    _ notification: Notification, _ text: UInt16, of file: FileNumber
-  ) -> Bool {
+  mutating func replace(_ notification: Notification, _ text: UInt16) -> Bool {
     let key = notification.collapseKey
-    var isReplaced = later.containsNewer(key, than: file, files, arrivals, time)
+    let file = outbox[text: text].file
+    var isReplaced = later.containsNewer(
+      key, than: outbox[text: text].origin, of: file, files, arrivals, time)
     var older = Outbox.none
     repeat {
       older = Outbox.none
       outbox.forEachText { other, entry in
         guard other != text, entry.collapseKey == key, entry.isUntouched else { return }
-        switch comes(entry.file, before: file) {
+        switch comes(other, before: text) {
         case false: isReplaced = true
         case true where !entry.isBeingRead: older = other
         default: break
@@ -140,21 +140,21 @@ extension Courier {
       return true
     }
     if later.mayContain(key) {
-      later.beginCancelling(key, of: file)
+      later.beginCancelling(key, outbox[text: text].origin, of: file)
       // The notification must survive a power cut before the ones that it replaces are removed.
       recorder.isUnsynced = true
     }
     return false
   }
 
-  /// Whether the notifications of a file came before those of another one that was read later; nil:
-  /// nobody knows, so that neither replaces the other.
-  private func comes(_ file: FileNumber, before other: FileNumber) -> Bool? {
-    file == other
-      ? true
-      : files[file].origin.comes(
-        LaterName.source(of: files.name(file)), before: files[other].origin,
-        LaterName.source(of: files.name(other)), arrivals, time)
+  /// Whether a notification came before another one; nil: nobody knows, so that neither replaces the
+  /// other.
+  private func comes(_ text: UInt16, before other: UInt16) -> Bool? {
+    let (entry, another) = (outbox[text: text], outbox[text: other])
+    if entry.file == another.file { return entry.offset < another.offset }
+    return entry.origin.comes(
+      LaterName.source(of: files.name(entry.file)), before: another.origin,
+      LaterName.source(of: files.name(another.file)), arrivals, time)
   }
 
   /// Notes which notifications a notification replaces that is put into `later/`.
@@ -164,11 +164,7 @@ extension Courier {
     let entry = outbox[text: text]
     outbox.forEachText { other, older in
       guard other != text, older.collapseKey == entry.collapseKey else { return }
-      if older.file == entry.file
-        ? older.offset < entry.offset : comes(older.file, before: entry.file) == true
-      {
-        outbox.replaceRest(of: other)
-      }
+      if comes(other, before: text) == true { outbox.replaceRest(of: other) }
     }
   }
 
@@ -183,11 +179,7 @@ extension Courier {
       guard newer.collapseKey == entry.collapseKey, outbox.wasAdded(other, after: text) else {
         return
       }
-      if newer.file == entry.file
-        ? newer.offset > entry.offset : comes(newer.file, before: entry.file) == false
-      {
-        isReplaced = true
-      }
+      if comes(other, before: text) == false { isReplaced = true }
     }
     return isReplaced
   }

@@ -234,6 +234,7 @@ extension Courier {
   // MARK: - Steps
 
   private mutating func readStep() -> Step {
+    files[reader.file!].hasChanged = false
     name.set { files.appendTakenName(reader.file!, to: &$0) }
     return .read(.taken)
   }
@@ -385,8 +386,8 @@ extension Courier {
     let offset = reader.cursor.offset + Int64(object.lowerBound)
     let identity = identity(of: file, at: offset)
     let entry = Outbox.TextEntry(
-      file: file, offset: offset, lineNumber: reader.cursor.line, identity: identity,
-      collapseKey: notification.collapseKey, tokens: notification.tokens)
+      file: file, origin: files[file].origin, offset: offset, lineNumber: reader.cursor.line,
+      identity: identity, collapseKey: notification.collapseKey, tokens: notification.tokens)
     guard let text = outbox.add(object, of: reader.input, entry) else {
       // The memory is in pieces that other texts will free.
       reader.cursor.reader.rewind(to: object.lowerBound)
@@ -400,7 +401,7 @@ extension Courier {
     reader.cursor.listPlace = RecipientsReader.Place()
     reader.notification = notification
     reader.notification.move(by: object.lowerBound)
-    if notification.collapseKey != 0, replace(reader.notification, text, of: file) {
+    if notification.collapseKey != 0, replace(reader.notification, text) {
       endRecipients()
     }
     return .goOn

@@ -72,7 +72,7 @@ extension Courier {
   }
 
   /// Whether the file with this name in `taken/` is worked on.
-  public func isUnderWay(_ name: Span<UInt8>) -> Bool { files.contains(name) }
+  public func isUnderWay(_ name: Span<UInt8>) -> Bool { files.find(name) != nil }
 
   /// Calls `body` with each file under way: when the file came, in UNIX nanoseconds, and how far it
   /// is sent.

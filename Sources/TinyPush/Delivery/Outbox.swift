@@ -54,6 +54,8 @@ struct Outbox: ~Copyable {
   /// A notification's text, and where it came from.
   struct TextEntry: BitwiseCopyable {
     var file: FileNumber
+    /// When the notification came into `new/`, as far as it was known when it was read.
+    var origin: Origin
     /// Where the notification begins in its file.
     var offset: Int64
     /// The line of the file on which it begins, from 1 on; 0: unknown.
@@ -77,10 +79,11 @@ struct Outbox: ~Copyable {
     fileprivate var nextFree = Outbox.none
 
     init(
-      file: FileNumber, offset: Int64, lineNumber: Int64, identity: UInt64, collapseKey: UInt64,
-      tokens: Int
+      file: FileNumber, origin: Origin, offset: Int64, lineNumber: Int64, identity: UInt64,
+      collapseKey: UInt64, tokens: Int
     ) {
       self.file = file
+      self.origin = origin
       self.offset = offset
       self.lineNumber = lineNumber
       self.identity = identity

@@ -17,7 +17,8 @@ struct LaterFiles: ~Copyable {
   private(set) var fileName = Text(capacity: 256)
   /// The key of a newly read notification, which replaces waiting ones with the same key.
   private(set) var cancelKey: UInt64?
-  /// The file with that notification.
+  /// When that notification came, and its file.
+  private var cancelOrigin = Origin(arrivalNs: 0, hasWaited: false)
   private var cancelFile = FileNumber(0)
 
   init() {}
@@ -33,14 +34,16 @@ struct LaterFiles: ~Copyable {
   /// Sets ``fileName`` for a notification that waits until `due`.
   ///
   /// - Parameters:
+  ///   - origin: when it came.
   ///   - file: its file.
   ///   - identity: the identity of the notification, which it keeps.
   mutating func setFileName(
-    due: UInt32, key: UInt64, of file: FileNumber, _ files: borrowing TakenFiles, identity: UInt64
+    due: UInt32, key: UInt64, _ origin: Origin, of file: FileNumber,
+    _ files: borrowing TakenFiles, identity: UInt64
   ) {
     fileName.clear()
     LaterName.append(
-      due: due, key: key, source: files.name(file), arrivalNs: files[file].origin.arrivalNs,
+      due: due, key: key, source: files.name(file), arrivalNs: origin.arrivalNs,
       identity: identity, to: &fileName)
   }
 
@@ -86,32 +89,35 @@ struct LaterFiles: ~Copyable {
     return names.contains { LaterName($0)?.key == key }
   }
 
-  /// Returns whether a notification with this key waits that is newer than those of a file.
+  /// Returns whether a notification with this key waits that is newer than one of a taken file.
   func containsNewer(
-    _ key: UInt64, than file: FileNumber, _ files: borrowing TakenFiles,
+    _ key: UInt64, than origin: Origin, of file: FileNumber, _ files: borrowing TakenFiles,
     _ arrivals: ArrivalClock, _ time: Time
   ) -> Bool {
-    names.contains { comes($0, key, before: file, files, arrivals, time) == false }
+    names.contains { comes($0, key, before: origin, of: file, files, arrivals, time) == false }
   }
 
-  /// Returns whether the notification in the file `name` came before those of another file.
+  /// Returns whether the notification in the file `name` came before one of a taken file.
   ///
   /// Nil: nobody knows, or the notification has another key.
   private func comes(
-    _ name: Span<UInt8>, _ key: UInt64, before file: FileNumber, _ files: borrowing TakenFiles,
-    _ arrivals: ArrivalClock, _ time: Time
+    _ name: Span<UInt8>, _ key: UInt64, before origin: Origin, of file: FileNumber,
+    _ files: borrowing TakenFiles, _ arrivals: ArrivalClock, _ time: Time
   ) -> Bool? {
     guard let known = LaterName(name), known.key == key else { return nil }
     return Origin(arrivalNs: known.arrivalNs, hasWaited: true).comes(
-      LaterName.source(of: LaterName.rest(of: name)), before: files[file].origin,
+      LaterName.source(of: LaterName.rest(of: name)), before: origin,
       LaterName.source(of: files.name(file)), arrivals, time)
   }
 
   /// Begins to replace the waiting notifications with this key by one that was read.
   ///
-  /// - Parameter file: the file of that notification.
-  mutating func beginCancelling(_ key: UInt64, of file: FileNumber) {
+  /// - Parameters:
+  ///   - origin: when that notification came.
+  ///   - file: its file.
+  mutating func beginCancelling(_ key: UInt64, _ origin: Origin, of file: FileNumber) {
     cancelKey = key
+    cancelOrigin = origin
     cancelFile = file
   }
 
@@ -123,7 +129,8 @@ struct LaterFiles: ~Copyable {
     _ time: Time
   ) -> Bool {
     guard let cancelKey else { return false }
-    return comes(name, cancelKey, before: cancelFile, files, arrivals, time) == true
+    return comes(
+      name, cancelKey, before: cancelOrigin, of: cancelFile, files, arrivals, time) == true
   }
 
   // MARK: - Releasing

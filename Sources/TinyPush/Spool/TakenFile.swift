@@ -25,7 +25,8 @@ struct TakenFile: BitwiseCopyable {
 
   /// When the file came into `new/`, in UNIX nanoseconds, as its name says.
   var arrivalNs: Int64
-  /// The same of its notifications: one that came back from `later/` came in another file.
+  /// When what is read next of it came: a program may have appended to the file, and what came back
+  /// from `later/` came in another file.
   var origin: Origin
   /// When the file came, or else was first seen: `ttl` counts from here.
   ///
@@ -48,6 +49,8 @@ struct TakenFile: BitwiseCopyable {
   var isMarked: Bool
   /// Whether a line about this file in `failed/` is not synced, so that a power cut may lose it.
   var hasUnsyncedRecord = false
+  /// Whether a program has written to the file since the last reading, or closed it.
+  var hasChanged = false
   /// Whether everything in the file was read.
   var isRead = false
   /// Whether the file waits for the rest of a notification, or for a recipients file.

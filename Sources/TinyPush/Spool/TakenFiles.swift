@@ -192,7 +192,24 @@ struct TakenFiles: ~Copyable {
   /// Notes that everything in the file was read.
   mutating func finish(_ number: FileNumber) {
     slots[index(number)].isRead = true
+    if slots[index(number)].hasChanged { changed(number) }
     queueIfSettled(number)
+  }
+
+  /// Lets a file be read on that a program has written to or closed.
+  ///
+  /// If all of it is settled, that happens when it would leave.
+  mutating func changed(_ number: FileNumber) {
+    let file = self[number]
+    slots[index(number)].hasChanged = true
+    if file.isRead, file.open > 0, file.fate == .leaves { reopen(slot(number)) }
+  }
+
+  private mutating func reopen(_ slot: UInt16) {
+    slots[Int(slot)].isRead = false
+    slots[Int(slot)].mayGrow = true
+    slots[Int(slot)].cursor = Cursor(after: slots[Int(slot)].cursor)
+    unread.append(slot, slots)
   }
 
   private mutating func queueIfSettled(_ number: FileNumber) {
@@ -233,13 +250,7 @@ struct TakenFiles: ~Copyable {
   mutating func removeSettled() { free(settled.removeFirst(slots)) }
 
   /// Lets the file that was settled first be read on, since a program has appended to it.
-  mutating func reopenSettled() {
-    let slot = settled.removeFirst(slots)
-    slots[Int(slot)].isRead = false
-    slots[Int(slot)].mayGrow = true
-    slots[Int(slot)].cursor = Cursor(after: slots[Int(slot)].cursor)
-    unread.append(slot, slots)
-  }
+  mutating func reopenSettled() { reopen(settled.removeFirst(slots)) }
 
   /// Sets the file that was settled first aside, since the disk refuses to remove it.
   mutating func setSettledAside() { slots[Int(settled.removeFirst(slots))].isStuck = true }
@@ -291,18 +302,18 @@ struct TakenFiles: ~Copyable {
       movesToFailed: offset == nil ? file.isMarked : file.movesToFailed, to: &text)
   }
 
-  /// Returns whether the file with this name in `taken/` is worked on.
-  func contains(_ name: Span<UInt8>) -> Bool {
-    guard let known = TakenName(name) else { return false }
-    var isFound = false
+  /// Returns the file with this name in `taken/`; nil: it is not worked on.
+  func find(_ name: Span<UInt8>) -> FileNumber? {
+    guard let known = TakenName(name) else { return nil }
+    var found: FileNumber?
     forEach { number in
       if self[number].arrivalNs == known.arrivalNs,
         self.name(number).equals(name.extracting(0..<known.nameBytes))
       {
-        isFound = true
+        found = number
       }
     }
-    return isFound
+    return found
   }
 
   /// Calls `body` with each file.

@@ -192,6 +192,15 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
   }
 }
 
+@Test func `services that take nothing take lanes from each other ever more seldom`() {
+  withLanes(mood: { _ in .down }) { world in
+    let browsers = (1...24).filter { World.isBrowser($0) }
+    for token in browsers { world.put("a\(100 + token)", to: [token], serial: token) }
+    world.run(.seconds(day))
+    #expect(world.courier.counters.postponed < 400)
+  }
+}
+
 @Test func `an old notification that finds all lanes in use waits for a minute, not for an hour`() {
   let moods = Moods()
   moods[hostOfOne] = .down

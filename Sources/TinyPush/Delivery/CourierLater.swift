@@ -46,7 +46,8 @@ extension Courier {
     let age = time.clockMilliseconds / 1000 - arrivalNs / 1_000_000_000
     let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
     // A lane is free sooner than a service that takes nothing is well.
-    let lacksLane = entry.lane == .devices && entry.subscription != Outbox.none
+    let lacksLane =
+      entry.lane == .devices && entry.subscription != Outbox.none && !entry.lostLane
     let longest = lacksLane ? Self.postponedMin : Self.postponedMax
     let wait = max(min(max(age / 2, Self.postponedMin), longest), untilDue)
     // While the clock is not set, nothing is due.

@@ -32,6 +32,8 @@ struct Outbox: ~Copyable {
     var subscription = Outbox.none
     /// The lane in which it goes.
     var lane = Lane.devices
+    /// Whether another service has taken over the lane of its service, which takes nothing.
+    fileprivate(set) var lostLane = false
     /// The size of the payload for the recipient.
     var payloadBytes: UInt16
     /// Whether the link may have sent the message.
@@ -419,6 +421,7 @@ struct Outbox: ~Copyable {
       laneCounts[lane.index] -= 1
       laneCounts[Lane.devices.index] += 1
       entries[place].lane = .devices
+      entries[place].lostLane = true
       entries[place].outcome = .postponed
       append(message, to: .decided)
       touch(entries[place].text)

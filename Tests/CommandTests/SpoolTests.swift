@@ -109,7 +109,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    let agent = try box.agent(gateway, ["settle=500ms"])
+    let agent = try box.agent(gateway)
     try agent.line("connected to", in: .errors)
     agent.signal(SIGSTOP)
     for number in 1...count { try box.drop(line(number), as: "\(100_000 + number)") }

@@ -83,20 +83,22 @@ func `a damaged line, or a line out of order, costs only its token`(text: String
 }
 
 @Test func `a flipped bit costs at most the lines that it touches, and one beside them`() {
-  var bytes = listBytes((0..<500).map { record($0) })
+  // Their lines fill more than two pages.
+  let records = 0..<120
+  var bytes = listBytes(records.map { record($0) })
   let size = bytes.count
   for bit in stride(from: 0, to: 8 * size, by: 37) {
     bytes[bit / 8] ^= 1 << UInt8(bit % 8)
     let list = Held(bytes)
-    #expect(list.count >= 498)
+    #expect(list.count >= records.count - 2)
     // A token or a time may have another digit now.
-    let found = (0..<500).count { list.time(of: $0) != nil }
-    #expect(found >= 498)
+    let found = records.count { list.time(of: $0) != nil }
+    #expect(found >= records.count - 2)
     bytes[bit / 8] ^= 1 << UInt8(bit % 8)
   }
   let cut = Held(Array(bytes.prefix(size - 1)))
-  #expect(cut.isDamaged && cut.count == 499)
-  #expect(!Held(bytes).isDamaged && Held(bytes).count == 500)
+  #expect(cut.isDamaged && cut.count == records.count - 1)
+  #expect(!Held(bytes).isDamaged && Held(bytes).count == records.count)
   #expect(!Held([]).isDamaged && Held([]).count == 0)
 }
 

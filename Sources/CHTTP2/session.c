@@ -55,6 +55,8 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
     session->status_stream = frame->hd.stream_id;
   } else if (name_count == 11 && memcmp(name, "retry-after", 11) == 0) {
     answer->retry_after = number(value, count);
+    /* A date, which no service of today sends. */
+    if (!answer->retry_after && count > 10) answer->retry_after = 60;
   }
   return 0;
 }

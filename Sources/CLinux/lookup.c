@@ -16,16 +16,16 @@ static void look_up(const char *host, const char *port, int flags, clinux_addres
   if (list) freeaddrinfo(list);
 }
 
-int clinux_look_up(const char *host, const char *port, clinux_addresses *found, clinux_lookup *lookup) {
-  *lookup = (clinux_lookup){.descriptor = -1};
+int clinux_look_up(
+  const char *host, const char *port, clinux_addresses *found, int *process, int *descriptor) {
   /* No server is asked for this machine's own name. */
   int is_here = strcmp(host, "localhost") == 0;
   look_up(host, port, is_here ? AI_ADDRCONFIG : AI_NUMERICHOST, found);
   if (is_here || found->error != EAI_NONAME) return 0;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
-  pid_t process = fork();
-  if (process == 0) {
+  pid_t child = fork();
+  if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     // What the parent closes must be closed, and epoll must forget it.
     if (ends[1] > STDERR_FILENO + 1) close_range(STDERR_FILENO + 1, (unsigned)ends[1] - 1, 0);
@@ -35,16 +35,17 @@ int clinux_look_up(const char *host, const char *port, clinux_addresses *found, 
   }
   int error = errno;
   close(ends[1]);
-  if (process < 0) {
+  if (child < 0) {
     close(ends[0]);
     return -error;
   }
-  *lookup = (clinux_lookup){.descriptor = ends[0], .process = process};
+  *process = child;
+  *descriptor = ends[0];
   return 0;
 }
 
-int clinux_looked_up(const clinux_lookup *lookup, clinux_addresses *found) {
-  ssize_t bytes = read(lookup->descriptor, found, sizeof *found);
+int clinux_looked_up(int descriptor, clinux_addresses *found) {
+  ssize_t bytes = read(descriptor, found, sizeof *found);
   if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
   // Something has ended the process.
   if (bytes != sizeof *found) *found = (clinux_addresses){.error = EAI_AGAIN};

@@ -33,11 +33,15 @@ public struct WordList: ExpressibleByStringLiteral {
 
   /// Returns the number of a word; nil if the list does not have it.
   @inline(never)
-  public func index(of word: Span<UInt8>) -> Int? {
+  public func index(of word: Span<UInt8>) -> Int? { index { $0.equals(word) } }
+
+  /// Returns the number of the first word that satisfies the condition; nil if none does.
+  @inline(never)
+  public func index(where isOne: (Span<UInt8>) -> Bool) -> Int? {
     var place = 0
     var index = 0
     while let known = next(&place) {
-      if known.equals(word) { return index }
+      if isOne(known) { return index }
       index += 1
     }
     return nil

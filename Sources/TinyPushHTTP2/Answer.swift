@@ -84,6 +84,8 @@ struct Answer {
     case 429:
       // TooManyProviderTokenUpdates pauses as trouble does: the present token is kept.
       return reason == .tooManyProviderTokenUpdates ? .trouble(rejection) : .tooManyRequests
+    // A proxy has got only half of the request, or none yet.
+    case 408, 425: return .trouble(rejection)
     case 400...499: if reason == .idleTimeout { return .shutdown }
     case 503 where reason == .shutdown: return .shutdown
     // Any other status is not a proper answer.
@@ -109,12 +111,12 @@ struct Answer {
   var meaningOfBrowsers: Meaning {
     let rejection = Rejection(reason, code: status)
     switch status {
-    case 200...202: return .accepted
+    case 200...299: return .accepted
     case 404, 410: return .rejected(Rejection(.subscriptionEnded, code: status))
     case 413: return .rejected(Rejection(.payloadTooLarge, code: status))
     case 406, 429: return .tooManyRequests
     case 400, 401, 403: return .configuration(rejection)
-    case 402, 405, 407...499: return .rejected(rejection)
+    case 402, 405, 407, 409...424, 426...499: return .rejected(rejection)
     // Redirections are not followed, since the browser chose the host.
     default: return .trouble(rejection)
     }
@@ -129,17 +131,14 @@ extension Rejection.Reason {
       self = .badEnvironmentKeyIDInToken
       return
     }
-    for value in 0..<UInt8(Self.count) {
-      guard let reason = Self(rawValue: value), reason.isSpelled(serviceName) else { continue }
-      self = reason
-      return
+    guard let value = Self.names.index(where: { Self.isSpelled(serviceName, $0) }) else {
+      return nil
     }
-    return nil
+    self.init(rawValue: UInt8(value))
   }
 
-  /// Whether `text` is this reason's name without underscores, ignoring case.
-  private func isSpelled(_ text: Span<UInt8>) -> Bool {
-    let name = self.name
+  /// Whether `text` is a name without underscores, ignoring case.
+  private static func isSpelled(_ text: Span<UInt8>, _ name: Span<UInt8>) -> Bool {
     var index = 0
     for other in name.indices where name[other] != UInt8(ascii: "_") {
       guard index < text.count, text[index] | 0x20 == name[other] else { return false }

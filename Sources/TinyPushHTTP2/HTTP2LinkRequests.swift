@@ -119,8 +119,8 @@ extension HTTP2Link {
       goesAgain(place, notBefore: time.now + Self.followerPatience)
       return true
     }
-    guard requests.currentCount > 1 else { return false }
     pace.sendOneAtATime()
+    guard requests.currentCount > 1 else { return false }
     goesAgain(place)
     return true
   }

@@ -184,15 +184,6 @@ struct Requests: ~Copyable {
     return false
   }
 
-  func visit(_ body: (Request) -> Void) {
-    var place = oldest
-    while place != Self.none {
-      body(slots[Int(place)])
-      place = slots[Int(place)].newer
-    }
-    visitDecided(body)
-  }
-
   func visitDecided(_ body: (Request) -> Void) {
     var place = firstDecided
     while place != Self.none {

@@ -32,6 +32,7 @@ private let poisons: [(name: String, response: HTTP2Service.Response, isRecorded
   ("status 500", .answer(500, #"{"reason":"InternalServerError"}"#), false),
   ("status 503", .answer(503, #"{"reason":"ServiceUnavailable"}"#, retryAfter: 999_999_999), false),
   ("a proxy's status 502", .answer(502, "<html>Bad gateway</html>"), false),
+  ("a proxy's status 408", .answer(408, ""), false),
   ("a reset", .reset(2), false),
   ("a refused stream", .reset(7), false),
   ("a goodbye by status 503", .answer(503, #"{"reason":"Shutdown"}"#), false),

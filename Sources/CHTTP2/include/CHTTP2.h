@@ -109,6 +109,6 @@ int chttp2_is_going_away(const chttp2_session *session);
 uint32_t chttp2_goaway_error(const chttp2_session *session);
 
 /* Error codes of HTTP/2 (RFC 9113, section 7). */
-enum { CHTTP2_NO_ERROR = 0, CHTTP2_INTERNAL_ERROR = 2, CHTTP2_REFUSED_STREAM = 7, CHTTP2_CANCEL = 8 };
+enum { CHTTP2_INTERNAL_ERROR = 2, CHTTP2_REFUSED_STREAM = 7 };
 
 #endif

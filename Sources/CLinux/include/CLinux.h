@@ -234,19 +234,15 @@ typedef struct {
   clinux_address of[clinux_addresses_max];
 } clinux_addresses;
 
-/* A child process that looks up a name: servers that do not answer hold up nothing else. */
-typedef struct {
-  int descriptor; /* readable once the name was looked up; -1: there is no process */
-  int process;
-} clinux_lookup;
-
-/* Looks up a host and a port number. An address, and localhost, is found at once; for a name, a child
-   process is started. Returns 0 or -errno. */
-int clinux_look_up(const char *host, const char *port, clinux_addresses *found, clinux_lookup *lookup);
+/* Looks up a host and a port number. An address, and localhost, is found at once. For a name, a child
+   process is started: servers that do not answer hold up nothing else. Then *descriptor is readable
+   once the name was looked up. Returns 0 or -errno. */
+int clinux_look_up(
+  const char *host, const char *port, clinux_addresses *found, int *process, int *descriptor);
 
 /* Takes the result of a look-up, and returns whether there was one. The caller closes the
    descriptor. */
-int clinux_looked_up(const clinux_lookup *lookup, clinux_addresses *found);
+int clinux_looked_up(int descriptor, clinux_addresses *found);
 
 /* Starts to connect to an address. Returns a socket or -errno. */
 int clinux_connect(const clinux_addresses *found, int number);

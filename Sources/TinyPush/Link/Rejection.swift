@@ -33,7 +33,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     /// The number of reasons.
     public static let count = 47
 
-    private static var names: WordList {
+    package static var names: WordList {
       "other processing_error missing_device_token missing_topic missing_payload invalid_token_size invalid_topic_size invalid_payload_size invalid_token connection_ended bad_device_token device_token_not_for_topic unregistered expired_token bad_collapse_id bad_expiration_date bad_message_id bad_priority bad_topic topic_disallowed invalid_push_type payload_empty payload_too_large duplicate_headers bad_certificate bad_certificate_environment forbidden expired_provider_token invalid_provider_token missing_provider_token bad_path method_not_allowed too_many_provider_token_updates too_many_requests internal_server_error service_unavailable shutdown bad_environment_key_id_in_token unrelated_key_id_in_token idle_timeout bad_jwt_token vapid_pk_hash_mismatch subscription_ended no_device_service no_web_push nothing_to_show bad_browser_key"
     }
 

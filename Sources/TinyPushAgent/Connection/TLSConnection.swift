@@ -63,7 +63,8 @@ public struct TLSConnection: ~Copyable {
 
   private var session: OpaquePointer?
   private let resumption = cmbed_resumption_new()
-  private var lookup = clinux_lookup(descriptor: -1, process: 0)
+  /// The process that looks up the host; 0: there is none.
+  private var lookup: Int32 = 0
   /// The addresses of the host, and the number of those that were tried.
   private var addresses: UnsafeMutablePointer<clinux_addresses>?
   private var triedAddresses: Int32 = 0
@@ -99,7 +100,7 @@ public struct TLSConnection: ~Copyable {
     cmbed_session_free(session)
     cmbed_resumption_free(resumption)
     if descriptor >= 0 { CLinux.close(descriptor) }
-    clinux_end_lookup(lookup.process)
+    clinux_end_lookup(lookup)
     addresses?.deallocate()
   }
 
@@ -141,14 +142,13 @@ public struct TLSConnection: ~Copyable {
     triedAddresses = 0
     let error =
       isProxied
-      ? clinux_look_up(proxy.host.pointer, proxy.port.pointer, found, &lookup)
-      : clinux_look_up(server.host.pointer, server.port.pointer, found, &lookup)
+      ? clinux_look_up(proxy.host.pointer, proxy.port.pointer, found, &lookup, &descriptor)
+      : clinux_look_up(server.host.pointer, server.port.pointer, found, &lookup, &descriptor)
     guard error == 0 else {
       explain(-error)
       return .failed
     }
-    guard lookup.process > 0 else { return connectFirst(epoll: epoll, at: now) }
-    descriptor = lookup.descriptor
+    guard lookup > 0 else { return connectFirst(epoll: epoll, at: now) }
     phase = .lookingUp
     deadline = now + max(timeout, Self.lookupPatience)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
@@ -229,7 +229,7 @@ public struct TLSConnection: ~Copyable {
       return connectNext(epoll: epoll, at: now)
     }
     if phase == .lookingUp {
-      guard let addresses, clinux_looked_up(&lookup, addresses) != 0 else {
+      guard let addresses, clinux_looked_up(descriptor, addresses) != 0 else {
         return .wants(read: true)
       }
       return connectFirst(epoll: epoll, at: now)
@@ -466,8 +466,8 @@ public struct TLSConnection: ~Copyable {
   private mutating func closeSocket(epoll: Int32) {
     if let session { cmbed_session_free(session) }
     session = nil
-    clinux_end_lookup(lookup.process)
-    lookup.process = 0
+    clinux_end_lookup(lookup)
+    lookup = 0
     guard descriptor >= 0 else { return }
     _ = clinux_epoll_set(epoll, EPOLL_CTL_DEL, descriptor, 0)
     CLinux.close(descriptor)

@@ -287,10 +287,10 @@ public struct Text: ~Copyable {
     }
   }
 
-  /// Appends a number as sixteen hexadecimal digits.
-  public mutating func append(hex number: UInt64) {
-    for shift in 0..<16 {
-      append(byte: Self.hexDigit(UInt8(number >> (60 - 4 * UInt64(shift)) & 15)))
+  /// Appends the lowest hexadecimal digits of a number.
+  public mutating func append(hex number: UInt64, digits: Int = 16) {
+    for place in (0..<digits).reversed() {
+      append(byte: Self.hexDigit(UInt8(number >> (4 * UInt64(place)) & 15)))
     }
   }
 

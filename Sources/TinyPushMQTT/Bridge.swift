@@ -85,6 +85,10 @@ public struct Bridge: ~Copyable {
   private let isTakeover: Bool
   /// When nothing is left to take over.
   private var quietAt: Instant?
+  /// Whether bytes came since the last step.
+  private var hasHeard = false
+  /// Whether all that has come was taken: only then is a topic silent.
+  private var isDrained = false
   /// What became of the messages.
   public private(set) var counts = Counts()
   /// Whether a connection is in use.
@@ -150,6 +154,7 @@ public struct Bridge: ~Copyable {
     message = nil
     hasAnswers = false
     problem = nil
+    isDrained = false
     isUp = false
     isAccepted = false
   }
@@ -181,8 +186,8 @@ public struct Bridge: ~Copyable {
   ///
   /// - Returns: the version of MQTT of the next attempt, if it is another one.
   public mutating func closed() -> BrokerSession.Version? {
-    // The broker does not send a message of QoS 0 again.
-    if batch.hasUnrepeated { batch.isDue = true }
+    // The broker may not send the messages again: QoS 0, or a broker that was killed.
+    batch.isDue = true
     return tryOtherVersion()
   }
 
@@ -205,10 +210,19 @@ public struct Bridge: ~Copyable {
   public mutating func makeRoom() -> UnsafeMutableBufferPointer<UInt8> { session.makeRoom() }
 
   /// Takes the first `count` bytes of the room, which have been filled.
-  public mutating func take(_ count: Int) { session.take(count) }
+  public mutating func take(_ count: Int) {
+    session.take(count)
+    hasHeard = true
+  }
 
   /// Has what came written into the spool: nothing more is to be read now.
-  public mutating func flush() { batch.isDue = true }
+  public mutating func flush() {
+    batch.isDue = true
+    isDrained = true
+  }
+
+  /// Notes that this machine was suspended: nothing could be heard in that time.
+  public mutating func slept(_ time: Duration) { rules.slept(time) }
 
   /// The bytes that wait for the socket.
   ///
@@ -226,7 +240,7 @@ public struct Bridge: ~Copyable {
     var wake = session.wakeAt
     wake.include(quietAt)
     guard isAccepted else { return wake }
-    wake.include(subscriptions.askAt)
+    if !session.isAsking { wake.include(subscriptions.askAt) }
     wake.include(rules.silentAt)
     return wake
   }
@@ -239,7 +253,7 @@ public struct Bridge: ~Copyable {
 
   /// Publishes a retained message with QoS 1; ``mayPublish`` holds.
   public mutating func publish(topic: Span<UInt8>, payload: Span<UInt8>, at now: Instant) {
-    _ = session.publish(topic: topic, payload: payload, isRetained: true, at: now)
+    session.publish(topic: topic, payload: payload, at: now)
   }
 
   /// The topic of the message that was published last.
@@ -271,8 +285,8 @@ public struct Bridge: ~Copyable {
       do throws(BrokerProblem) {
         event = try session.next(at: now)
       } catch {
-        guard batch.hasUnrepeated else { throw error }
-        // The broker does not send a message of QoS 0 again.
+        guard batch.text.count > 0 else { throw error }
+        // The broker may not send the messages again.
         problem = error
         batch.isDue = true
         continue
@@ -280,10 +294,13 @@ public struct Bridge: ~Copyable {
       guard let event else { break }
       if let step = take(event, at: now) { return step }
     }
+    isDrained = false
     return nil
   }
 
   private mutating func dueStep(at now: Instant) -> Step? {
+    if hasHeard, quietAt != nil { quietAt = now + Self.quietTime }
+    hasHeard = false
     if batch.isDue {
       if batch.text.count > 0 { return .write }
       acknowledge(at: now)
@@ -298,7 +315,7 @@ public struct Bridge: ~Copyable {
       hasAnswers = !session.isAsking && !subscriptions.isAsking
       return .refused(filter: refusal.filter, reason: refusal.reason)
     }
-    guard message == nil, let due = rules.silentAt, due <= now else { return nil }
+    guard isDrained, message == nil, let due = rules.silentAt, due <= now else { return nil }
     if !batch.isFull, let rule = rules.appendSilence(at: now, to: &batch.text) {
       batch.notifications += 1
       return .silent(rule: rule)
@@ -316,7 +333,7 @@ public struct Bridge: ~Copyable {
       subscriptions.connected()
       if isTakeover { return takeOver(hasSession, at: now) }
       rules.connected(at: now)
-      hasAnswers = subscriptions.filters.count == 0
+      hasAnswers = !subscriptions.isAsking
       return .connected(hasSession: hasSession, isLost: isLost)
     case .subscribed(let answer):
       hasAnswers = answer.isLast
@@ -334,14 +351,11 @@ public struct Bridge: ~Copyable {
       shown = (message.topic, message.payload)
       counts.messages += 1
       if message.isRepeated { counts.repeated += 1 }
-      if isTakeover {
-        quietAt = now + Self.quietTime
-      } else if !rules.note(
-        topic: session.bytes(message.topic), payload: session.bytes(message.payload), at: now)
-      {
-        return .unheard
-      }
-      return nil
+      guard !isTakeover else { return nil }
+      let hasRoom = rules.note(
+        topic: session.bytes(message.topic), payload: session.bytes(message.payload),
+        isRetained: message.isRetained, at: now)
+      return hasRoom ? nil : .unheard
     }
   }
 
@@ -368,20 +382,19 @@ public struct Bridge: ~Copyable {
     let isFirst = nextRule == 0
     let outcome =
       message.isCut
-      ? .tooLarge
+      ? .tooLarge(rule: nil)
       : rules.append(
         address: session.bytes(message.topic), payload: session.bytes(message.payload),
         packetID: message.packetID, isRetained: message.isRetained, from: nextRule, to: &batch.text)
-    if case .rule(let rule) = outcome {
-      batch.notifications += 1
+    if let rule = outcome.rule, rules.goesOn(rule) {
       nextRule = rule + 1
-      if rules.goesOn(rule) { return nil }
+    } else {
+      self.message = nil
+      batch.count(message, openMax: settings.openMax)
     }
-    self.message = nil
-    batch.count(message, openMax: settings.openMax)
     switch outcome {
-    case .rule, .heard: return nil
-    case .notification:
+    case .heard: return nil
+    case .rule, .notification:
       batch.notifications += 1
       return nil
     case .tooLarge:

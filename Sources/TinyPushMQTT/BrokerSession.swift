@@ -13,8 +13,8 @@ import TinyPushRules
 /// the connection ended. The broker is asked for no more open messages than ``Settings/openMax`` at
 /// a time. Mosquitto 2.0.11 sends more when it resumes a session, so that more are taken.
 ///
-/// One message at a time goes the other way, by ``publish(topic:payload:isRetained:)``, and is sent
-/// again after a lost connection.
+/// One message at a time goes the other way, by ``publish(topic:payload:at:)``. It is lost with the
+/// connection.
 public struct BrokerSession: ~Copyable {
   /// Bounds and times of a session.
   public struct Settings: BitwiseCopyable {
@@ -73,7 +73,7 @@ public struct BrokerSession: ~Copyable {
   /// What a client shows when it connects.
   public struct Login: ~Copyable {
     /// The client identifier, 1 to 23 bytes for every broker (section 3.1.3.1).
-    public var clientID = Text(capacity: 128)
+    public var clientID = Text(capacity: 256)
     /// The user name; empty: none.
     public var user = Text(capacity: 256)
     /// The password; empty: none.
@@ -143,7 +143,7 @@ public struct BrokerSession: ~Copyable {
 
   /// Open messages at a time at most: there are no more packet identifiers.
   private static let openLimit = 65_535
-  /// The bytes of one published message at most: topic and payload.
+  /// The bytes of a published message's payload at most.
   public static let publishedBytesMax = 8192
 
   private let settings: Settings
@@ -184,13 +184,10 @@ public struct BrokerSession: ~Copyable {
   /// The broker may grant less than ``Settings/sessionSeconds``.
   public private(set) var sessionSeconds: UInt32 = 0
   private var nextPacketID: UInt16 = 1
-  /// The published message that is not acknowledged: its topic and payload.
-  private let published = FixedBuffer<UInt8>(capacity: BrokerSession.publishedBytesMax)
-  private var publishedTopic = 0..<0
-  private var publishedPayload = 0..<0
+  /// The topic of the message that was published last.
+  private var publishedTopic = Text(capacity: 512)
+  /// The packet identifier of the published message that is not acknowledged.
   private var publishedID: UInt16?
-  private var isPublishedRetained = false
-  private var isPublishedWritten = false
 
   /// Creates a session without a connection.
   public init(_ settings: Settings) {
@@ -264,7 +261,7 @@ public struct BrokerSession: ~Copyable {
     unsubscriptionsAsked = 0
     answerDue = nil
     hasHeard = false
-    isPublishedWritten = false
+    publishedID = nil
     keepAlive = settings.keepAlive
     lacks = []
   }
@@ -339,48 +336,34 @@ public struct BrokerSession: ~Copyable {
   /// Whether a subscription waits for its answer.
   var isAsking: Bool { subscriptionsAsked > 0 }
 
-  /// Whether a message can be published: the one before is acknowledged.
-  public var mayPublish: Bool { publishedID == nil }
+  /// Whether a message can be published: the one before is acknowledged, and there is room.
+  public var mayPublish: Bool { state == .up && publishedID == nil && output.isEmpty }
 
-  /// Publishes a message with QoS 1; ``mayPublish`` holds.
+  /// Publishes a retained message with QoS 1; ``mayPublish`` holds.
   ///
-  /// Without a connection the message waits for the next one.
-  ///
-  /// - Returns: whether topic and payload fit into ``publishedBytesMax``.
-  public mutating func publish(
-    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool, at now: Instant
-  ) -> Bool {
+  /// - Parameters:
+  ///   - topic: 512 bytes at most.
+  ///   - payload: ``publishedBytesMax`` bytes at most.
+  public mutating func publish(topic: Span<UInt8>, payload: Span<UInt8>, at now: Instant) {
     precondition(mayPublish)
-    guard topic.count + payload.count <= Self.publishedBytesMax else { return false }
-    published.store(topic, at: 0)
-    published.store(payload, at: topic.count)
-    publishedTopic = 0..<topic.count
-    publishedPayload = topic.count..<topic.count + payload.count
-    isPublishedRetained = isRetained
-    isPublishedWritten = false
-    publishedID = takePacketID()
-    writePublished(isRepeated: false, at: now)
-    return true
+    publishedTopic.clear()
+    publishedTopic.append(bytes: topic)
+    let packetID = takePacketID()
+    publishedID = packetID
+    writer.begin(.publish, flags: 2 | 1)
+    writer.string(topic)
+    writer.number16(packetID)
+    noProperties()
+    writer.raw(payload)
+    writer.end(.publish)
+    wrote(at: now)
   }
 
   /// The topic of the message that was published last.
   ///
   /// It changes with the next message.
   public var lastPublishedTopic: Span<UInt8> {
-    @_lifetime(immortal) get { published.unsafeSpan(publishedTopic) }
-  }
-
-  private mutating func writePublished(isRepeated: Bool, at now: Instant) {
-    let bytes = publishedTopic.count + publishedPayload.count + 10
-    guard let publishedID, state == .up, !isPublishedWritten, writer.hasRoom(bytes) else { return }
-    writer.begin(.publish, flags: (isRepeated ? 8 : 0) | 2 | (isPublishedRetained ? 1 : 0))
-    writer.string(published.unsafeSpan(publishedTopic))
-    writer.number16(publishedID)
-    noProperties()
-    writer.raw(published.unsafeSpan(publishedPayload))
-    writer.end(.publish)
-    isPublishedWritten = true
-    wrote(at: now)
+    @_lifetime(immortal) get { publishedTopic.unsafeBytes }
   }
 
   /// Acknowledges the oldest `count` open messages: the broker forgets them.
@@ -429,7 +412,6 @@ public struct BrokerSession: ~Copyable {
   public mutating func written(_ count: Int, at now: Instant) {
     writer.written(count)
     writeAcknowledgements(at: now)
-    writePublished(isRepeated: false, at: now)
   }
 
   /// The time of the next ping, or by which the broker must answer; nil: there is no connection.
@@ -481,7 +463,7 @@ public struct BrokerSession: ~Copyable {
     var fields = FieldReader(packet)
     let kind = PacketKind(rawValue: packet.kind)
     switch (state, kind) {
-    case (.connecting, .connectAnswer): return try takeConnectAnswer(&fields, at: now)
+    case (.connecting, .connectAnswer): return try takeConnectAnswer(&fields)
     case (.connecting, .disconnect), (.up, .disconnect):
       throw .disconnected(fields.isEmpty ? 0 : try fields.byte(reader))
     case (.up, .publish): return .message(try takeMessage(packet, &fields))
@@ -506,14 +488,14 @@ public struct BrokerSession: ~Copyable {
   }
 
   private mutating func takeConnectAnswer(
-    _ fields: inout FieldReader, at now: Instant
+    _ fields: inout FieldReader
   ) throws(BrokerProblem) -> Event {
     let hasSession = try fields.byte(reader) & 1 != 0
     let reason = try fields.byte(reader)
     guard version == .v5 else {
       guard reason == 0 else { throw .refused(Self.reason(ofReturnCode: reason)) }
       sessionSeconds = .max
-      return connected(hasSession, at: now)
+      return connected(hasSession)
     }
     guard reason == 0 else { throw .refused(reason) }
     var keepAliveSeconds: UInt32?
@@ -539,7 +521,7 @@ public struct BrokerSession: ~Copyable {
       let served = Duration.seconds(UInt64(keepAliveSeconds))
       if served < keepAlive { keepAlive = served }
     }
-    return connected(hasSession, at: now)
+    return connected(hasSession)
   }
 
   /// The reason code of a return code of MQTT 3.1.1 (its section 3.2.2.3).
@@ -554,10 +536,9 @@ public struct BrokerSession: ~Copyable {
     }
   }
 
-  private mutating func connected(_ hasSession: Bool, at now: Instant) -> Event {
+  private mutating func connected(_ hasSession: Bool) -> Event {
     state = .up
     answerDue = nil
-    writePublished(isRepeated: hasSession, at: now)
     return .connected(hasSession: hasSession)
   }
 

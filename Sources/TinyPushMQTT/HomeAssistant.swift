@@ -52,7 +52,7 @@ public enum HomeAssistant {
   private static func appendSensors(
     _ clientID: Span<UInt8>, _ state: Span<UInt8>, to text: inout Text
   ) {
-    // This sensor stays available: it is off while the box is offline.
+    // This sensor is off when the box goes offline, before it expires.
     begin("connected", "binary_sensor", "Connected", clientID, &text)
     text.member("device_class", word: "connectivity")
     text.member("value_template", word: "{{ 'ON' if value_json.state == 'connected' else 'OFF' }}")

@@ -10,8 +10,6 @@ struct MessageBatch: ~Copyable {
   var notifications: UInt64 = 0
   /// The messages that are acknowledged once the file is written.
   private(set) var openCount = 0
-  /// Whether a message of QoS 0 is among them, which the broker does not send again.
-  private(set) var hasUnrepeated = false
   /// Whether no more messages are waited for.
   var isDue = false
 
@@ -25,7 +23,7 @@ struct MessageBatch: ~Copyable {
 
   /// Counts a message whose notifications are in the text.
   mutating func count(_ message: BrokerSession.Message, openMax: Int) {
-    if message.packetID == nil { hasUnrepeated = true } else { openCount += 1 }
+    if message.packetID != nil { openCount += 1 }
     if openCount >= openMax { isDue = true }
   }
 
@@ -33,7 +31,6 @@ struct MessageBatch: ~Copyable {
     text.clear()
     notifications = 0
     openCount = 0
-    hasUnrepeated = false
     isDue = false
   }
 }

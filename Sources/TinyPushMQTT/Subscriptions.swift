@@ -13,7 +13,7 @@ public struct Subscriptions: ~Copyable {
   private var asked = InlineArray<32, UInt16>(repeating: 0)
   /// The filters that the broker refused, a bit for each.
   private var refused: UInt32 = 0
-  /// When to ask for them again.
+  /// When to ask for them again, once the broker has answered all others.
   private(set) var askAt: Instant?
   /// Filters of earlier rules, which the broker must forget, and how many of them it was told.
   private var gone = FilterList()
@@ -25,18 +25,17 @@ public struct Subscriptions: ~Copyable {
   deinit {}
 
   /// Begins anew, on a connection that the broker accepted.
+  ///
+  /// Some brokers end the connection with a refusal, so that no later subscription gets an answer.
+  /// What was refused is asked for only at its time, behind all others.
   mutating func connected() {
-    refused = 0
-    askAt = nil
     goneTold = 0
     askForAll()
+    due &= ~refused
   }
 
   /// Forgets what the broker was asked on a connection that has ended.
-  mutating func ended() {
-    due = 0
-    askAt = nil
-  }
+  mutating func ended() { due = 0 }
 
   /// Takes other filters; those that are not among them are ended.
   ///
@@ -63,7 +62,7 @@ public struct Subscriptions: ~Copyable {
 
   /// Asks for what is due, as far as there is room; returns after the first refusal.
   mutating func ask(_ session: inout BrokerSession, at now: Instant) -> Refusal? {
-    if let askAt, askAt <= now {
+    if let askAt, askAt <= now, due == 0, !session.isAsking {
       self.askAt = nil
       due |= refused
     }

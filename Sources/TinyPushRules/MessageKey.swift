@@ -40,14 +40,5 @@ struct MessageKey: BitwiseCopyable {
     text.append(hex: low & 0xFFFF_FFFF_FFFF, digits: 12)
   }
 
-  func appendCollapseID(to text: inout Text) { text.append(hex: high, digits: 16) }
-}
-
-extension Text {
-  /// Appends the lowest hexadecimal digits of a number.
-  mutating func append(hex number: UInt64, digits: Int = 16) {
-    for place in (0..<digits).reversed() {
-      append(byte: Self.hexDigit(UInt8(truncatingIfNeeded: number >> (4 * UInt64(place))) & 15))
-    }
-  }
+  func appendCollapseID(to text: inout Text) { text.append(hex: high) }
 }

@@ -214,7 +214,18 @@ public struct MessageRules: ~Copyable {
     case heard
     /// The notification has more than ``NotificationReader/objectBytesMax`` bytes, so that the agent
     /// would refuse it.
-    case tooLarge
+    ///
+    /// The number is that of its rule; nil: the payload is a notification itself.
+    case tooLarge(rule: Int?)
+
+    /// The rule that made a notification, whatever its size.
+    public var rule: Int? {
+      switch self {
+      case .rule(let rule): rule
+      case .tooLarge(let rule): rule
+      default: nil
+      }
+    }
   }
 
   /// Appends the notification of a message, as one JSON object and a line end.
@@ -237,7 +248,7 @@ public struct MessageRules: ~Copyable {
     let outcome = make(message, packetID, isRetained, from: first, to: &line)
     guard !line.isCut, line.count - start <= NotificationReader.objectBytesMax + 1 else {
       line.truncate(to: start)
-      return .tooLarge
+      return .tooLarge(rule: outcome.rule)
     }
     return outcome
   }

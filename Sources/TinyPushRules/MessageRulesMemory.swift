@@ -50,6 +50,9 @@ extension MessageRules {
   /// Stops the time of silence, since the connection has ended.
   public mutating func disconnected(at now: Instant) { silences.disconnected(at: now) }
 
+  /// Notes that nothing could be heard for a time that has just passed.
+  public mutating func slept(_ time: Duration) { silences.slept(time) }
+
   /// Listens to the topics of the rules for silence, and to those heard before.
   public mutating func connected(at now: Instant) {
     guard hasSilences else { return }
@@ -63,14 +66,18 @@ extension MessageRules {
   /// Notes that a message came, for the rules for silence whose conditions the message meets.
   ///
   /// Returns false if there is no room for another topic, whose silence nobody will hear.
+  ///
+  /// Brokers send a retained message again at each subscription: it is no sign of life of a topic
+  /// that was heard before.
   public mutating func note(
-    topic: Span<UInt8>, payload: Span<UInt8>, at now: Instant
+    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool = false, at now: Instant
   ) -> Bool {
     guard hasSilences, payload.count > 0 else { return true }
     let message = MessageText(topic, payload: payload, of: source)
     var hasRoom = true
     for rule in 0..<count where TopicFilter.matches(filter(rule), topic) {
       guard let wait = silence(rule), holds(rule, message) else { continue }
+      if isRetained, silences.knows(topic, rule: rule) { continue }
       if !silences.note(topic, rule: rule, wait: wait, at: now) { hasRoom = false }
     }
     return hasRoom

@@ -82,11 +82,14 @@ struct SilentTopics: ~Copyable {
 
   /// Lets the time go on, with a new connection.
   mutating func connected(at now: Instant) {
-    if let end = endedAt.take() {
-      let away = end.until(now)
-      for index in 0..<count { watches[index].heardAt = watches[index].heardAt + away }
-    }
+    if let end = endedAt.take() { slept(end.until(now)) }
     dueAt = count > 0 ? now : nil
+  }
+
+  /// Leaves a time that has just passed out of account.
+  mutating func slept(_ time: Duration) {
+    guard endedAt == nil else { return }
+    for index in 0..<count { watches[index].heardAt = watches[index].heardAt + time }
   }
 
   /// Returns the number of the next topic that is silent for too long; nil: there is no more.

@@ -23,6 +23,8 @@ struct BridgeLoop: ~Copyable {
   var log = Log()
   private var isStopping = false
   private var isReloadWanted = false
+  /// How long the machine has been suspended since it started.
+  private var asleep = Clock.asleep()
   /// Whether the state that `systemctl status` shows is a refused subscription.
   var showsRefusal = false
   /// Whether SIGHUP means that the terminal has closed.
@@ -75,6 +77,7 @@ struct BridgeLoop: ~Copyable {
     while !isStopping {
       if isReloadWanted { reload() }
       log.catchUp()
+      noticeSleep()
       let now = Clock.now()
       if let dialAt = bridge.dialAt {
         // The socket is not connected before its first event.
@@ -120,6 +123,15 @@ struct BridgeLoop: ~Copyable {
     }
   }
 
+  /// Notes that the machine was suspended during the wait.
+  private mutating func noticeSleep() {
+    let before = asleep
+    asleep = Clock.asleep()
+    if asleep > before + .seconds(1) {
+      bridge.slept(.milliseconds(asleep.milliseconds - before.milliseconds))
+    }
+  }
+
   private mutating func stop(_ status: ExitStatus) {
     self.status = status
     isStopping = true
@@ -143,8 +155,9 @@ struct BridgeLoop: ~Copyable {
   private mutating func hangUp(needsPerson: Bool) {
     connection.hangUp(epoll: events.epoll, closeNotify: true)
     if isTakeover, bridge.isAccepted { stop(.tryLater) }
-    bridge.ended(needsPerson: needsPerson, at: Clock.now())
-    fleet.ended()
+    let now = Clock.now()
+    bridge.ended(needsPerson: needsPerson, at: now)
+    if fleet.ended(at: now) { logUnanswered() }
   }
 
   /// Goes on with the connection, and reads from it.
@@ -203,7 +216,7 @@ struct BridgeLoop: ~Copyable {
 
   private mutating func connectionEnded(at now: Instant) {
     let other = bridge.closed()
-    // A message of QoS 0 may wait to be written, which the broker does not send again.
+    // Messages may wait to be written that the broker does not send again.
     if let step = try? bridge.next(at: now), step == .write { write(at: now) }
     guard bridge.isUp else { return }
     var text = Text()
@@ -326,15 +339,11 @@ struct BridgeLoop: ~Copyable {
     isReloadWanted = false
     var fresh = BridgeConfig()
     var text = Text(capacity: 2048)
+    var message = Text(capacity: 2048)
     do throws(ExitStatus) {
-      var message = Text(capacity: 2048)
-      do throws(ExitStatus) {
-        try BridgeConfig.read(path, into: &fresh, message: &message)
-      } catch {
-        text.append("the old rules stay in use: ", message)
-        throw error
-      }
+      try BridgeConfig.read(path, into: &fresh, message: &message)
     } catch {
+      text.append("the old rules stay in use: ", message)
       return log.write(.error, text)
     }
     let isSameConnection = fresh.connectionHash == config.connectionHash

@@ -92,6 +92,15 @@ extension BridgeLoop {
     log.write(.warning, text, about: .page)
   }
 
+  mutating func logUnanswered() {
+    var text = Text()
+    text.append("the broker has ended the connection, and not answered a message of this box to")
+    text.append(" its fleet: the next one follows in 10 minutes; may this user publish to topic ")
+    text.append(printable: bridge.lastPublishedTopic)
+    text.append("?")
+    log.write(.warning, text, about: .page)
+  }
+
   mutating func logUnheard() {
     var text = Text(capacity: 1024)
     text.append("no room to listen to topic ", printable: bridge.topic)

@@ -27,6 +27,7 @@ struct BrokerTrial: ~Copyable {
       var text = Text(capacity: 1024)
       switch event {
       case .connected:
+        var isAsking = false
         for index in 0..<filters {
           let filter = config.subscriptions.filter(index)
           if let reason = visit.session.lack(for: filter) {
@@ -37,9 +38,10 @@ struct BrokerTrial: ~Copyable {
             asked[index] =
               visit.session.subscribe(filter.extracting(inner), isState: false, at: Clock.now())
               ?? 0
+            isAsking = true
           }
         }
-        visit.wait(Self.patience)
+        if isAsking { visit.wait(Self.patience) } else { visit.finish() }
       case .subscribed(let answer):
         for index in 0..<filters where asked[index] == answer.packetID {
           if answer.reason >= 0x80 {
@@ -50,7 +52,7 @@ struct BrokerTrial: ~Copyable {
             body(text, true)
           }
         }
-        if answer.isLast { visit.wait(.milliseconds(0)) }
+        if answer.isLast { visit.finish() }
       case .published, .unsubscribed, .message: break
       }
     }

@@ -16,6 +16,9 @@ struct BrokerVisit: ~Copyable {
   private var connection: TLSConnection
   /// When the broker has said all that it has to say.
   private var end = Clock.now()
+  /// Whether the broker has accepted the connection, and whether it has answered all questions.
+  private var isAccepted = false
+  private var hasAnswered = false
   /// Why the broker did not answer.
   private(set) var problem = Text(capacity: 1024)
 
@@ -55,7 +58,8 @@ struct BrokerVisit: ~Copyable {
     _ body: (BrokerSession.Event, inout BrokerVisit) throws(BrokerProblem) -> Void
   ) -> Bool {
     problem.clear()
-    isOtherVersion = false
+    isAccepted = false
+    hasAnswered = false
     guard connection.connect(epoll: epoll, config: tls) else {
       problem.append("cannot connect to the broker ", cString: broker.pointer, ": ")
       problem.append(bytes: connection.problem.unsafeBytes)
@@ -64,6 +68,8 @@ struct BrokerVisit: ~Copyable {
     session.connect(login, version, at: Clock.now())
     do throws(BrokerProblem) {
       try listen(body)
+      // Some brokers of MQTT 3.1.1 close the connection, or say nothing.
+      isOtherVersion = !isAccepted
     } catch {
       problem.clear()
       error.append(to: &problem)
@@ -78,13 +84,19 @@ struct BrokerVisit: ~Copyable {
   /// Waits for more, for so long.
   mutating func wait(_ time: Duration) { end = Clock.now() + time }
 
+  /// The broker has no more to answer.
+  mutating func finish() {
+    hasAnswered = true
+    wait(.milliseconds(0))
+  }
+
   private mutating func listen(
     _ body: (BrokerSession.Event, inout BrokerVisit) throws(BrokerProblem) -> Void
   ) throws(BrokerProblem) {
     wait(Self.patience)
-    var hasAnswered = false
     while true {
       while let event = try session.next(at: Clock.now()) {
+        if case .connected = event { isAccepted = true }
         if case .subscribed = event { hasAnswered = true }
         try body(event, &self)
       }

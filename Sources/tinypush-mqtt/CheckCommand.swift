@@ -130,6 +130,11 @@ enum CheckCommand {
     RuleTrial.forEachMissingList(of: config.rules, in: recipients) { line, message in
       print(message, path, line: line, "warning", isJSON: isJSON)
     }
+    if !config.isEncrypted, !config.tls.certificate.isEmpty || !config.tls.key.isEmpty {
+      message.append("the connection is not encrypted: add tls = yes, or remove certificate")
+      message.append(" and key")
+      print(message, path, line: 0, "warning", isJSON: isJSON)
+    }
     for rule in 0..<config.rules.count {
       let line = config.rules.line(of: rule)
       guard !config.subscriptions.mayReceive(config.rules.filter(rule)) else { continue }

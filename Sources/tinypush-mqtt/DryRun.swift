@@ -70,7 +70,9 @@ struct DryRun: ~Copyable {
   ) -> Int? {
     let outcome = outcome(topic, payload, from: first)
     var next: Int?
-    if case .message(.rule(let rule)) = outcome, config.rules.goesOn(rule) { next = rule + 1 }
+    if case .message(let made) = outcome, let rule = made.rule, config.rules.goesOn(rule) {
+      next = rule + 1
+    }
     if case .message(.ignored) = outcome, first > 0 { return nil }
     var isRefused = trial.isRefused
     switch outcome {

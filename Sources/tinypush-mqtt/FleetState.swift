@@ -35,6 +35,10 @@ struct FleetState: ~Copyable {
   private(set) var dueAt: Instant?
   /// Until when nothing is published, since the broker refused a message; nil: it did not.
   private var pauseEnd: Instant?
+  /// Whether a message waits for its answer, and whether the broker has answered one on this
+  /// connection.
+  private var isAwaited = false
+  private var hasAnswer = false
   /// Whether the broker accepts the will; brokers may refuse the connection otherwise.
   private var isWillAccepted = true
 
@@ -86,10 +90,22 @@ struct FleetState: ~Copyable {
   }
 
   /// The connection has ended.
-  mutating func ended() { dueAt = nil }
+  ///
+  /// - Returns: whether that may be the answer to the first message, as some brokers refuse one. The
+  ///   next message waits.
+  mutating func ended(at now: Instant) -> Bool {
+    let isRefused = isAwaited && !hasAnswer
+    if isRefused { pauseEnd = now + Self.refusalWait }
+    dueAt = nil
+    isAwaited = false
+    hasAnswer = false
+    return isRefused
+  }
 
   /// The broker answered the message that was published last.
   mutating func published(isRefused: Bool, at now: Instant) {
+    isAwaited = false
+    hasAnswer = true
     guard discoveryState != .underWay else {
       return discoveryState = isRefused ? .refused : .none
     }
@@ -100,6 +116,7 @@ struct FleetState: ~Copyable {
   /// Publishes what is due.
   mutating func publish(_ bridge: inout Bridge, at now: Instant) {
     guard let dueAt, dueAt <= now, bridge.mayPublish else { return }
+    isAwaited = true
     if discoveryState == .due {
       discoveryState = .underWay
       return publishDiscovery(&bridge, at: now)

@@ -47,6 +47,23 @@ import Testing
     #expect(try bridge.terminate() == 0)
   }
 
+  @Test func `the bridge stays connected to a broker that closes if a box publishes its state`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try box.start(["python3", Build.tools + "/willbroker.py", "--closes"])
+    let port = try broker.line("listening ").dropFirst("listening ".count)
+    try box.write(
+      "broker = 127.0.0.1:\(port)\nclient-id = one\nfleet = tinypush\n" + Self.simple,
+      to: "mqtt.conf")
+    let bridge = try box.bridge()
+    try bridge.line("may this user publish to topic tinypush/fleet/one?", in: .errors)
+    try bridge.line("connected to the broker", in: .errors)
+    #expect(try bridge.terminate() == 0)
+    #expect(bridge.errors.split(separator: "\n").count { $0.contains("publish to topic") } == 1)
+  }
+
   // MARK: - The list of boxes
 
   @Test func `fleet lists the boxes with their states`() throws {

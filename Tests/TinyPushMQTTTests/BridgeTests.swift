@@ -48,6 +48,16 @@ private final class Pair {
     broker.output = []
   }
 
+  /// The answer of a broker that accepts the connection.
+  static let accepted: [UInt8] = [0x20, 3, 0, 0, 0]
+
+  /// Takes what the bridge writes, as text.
+  func sent() -> String {
+    let bytes = bridge.output.array
+    bridge.written(bytes.count, at: now)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   func receive(_ bytes: [UInt8]) {
     let room = bridge.makeRoom()
     for (index, byte) in bytes.enumerated() { room[index] = byte }
@@ -136,6 +146,74 @@ private final class Pair {
   #expect(pair.broker.session?.filters == ["a", "b"])
 }
 
+@Test func `a broker that ends connections with a refusal is asked for the others first`() throws {
+  let pair = try Pair(["{payload}"], filters: ["a", "b", "c"])
+  _ = pair.sent()
+  pair.receive(Pair.accepted)
+  #expect(try pair.next() == .connected(hasSession: false, isLost: false))
+  #expect(try pair.next() == nil)
+  #expect(pair.sent().filter { "abc".contains($0) } == "abc")
+  pair.receive([0x90, 4, 0, 1, 0, 1, 0x90, 4, 0, 2, 0, 0x87])
+  #expect(try pair.next() == .accepted(filter: 0, quality: 1, hasRefused: false))
+  #expect(try pair.next() == .refused(filter: 1, reason: 0x87))
+  #expect(pair.closed() == nil)
+  pair.bridge.ended(needsPerson: false, at: pair.now)
+  pair.bridge.dialed()
+  pair.bridge.logIn(BrokerSession.Login(), at: pair.now)
+  _ = pair.sent()
+  pair.now = pair.now + .seconds(300)
+  pair.receive(Pair.accepted)
+  #expect(try pair.next() == .connected(hasSession: false, isLost: true))
+  #expect(try pair.next() == nil)
+  #expect(pair.sent().filter { "abc".contains($0) } == "ac")
+  pair.receive([0x90, 4, 0, 4, 0, 1, 0x90, 4, 0, 5, 0, 1])
+  #expect(try pair.next() == .accepted(filter: 0, quality: 1, hasRefused: true))
+  #expect(try pair.next() == .accepted(filter: 2, quality: 1, hasRefused: true))
+  #expect(try pair.next() == .subscribed)
+  #expect(try pair.next() == nil)
+  #expect(pair.sent().filter { "abc".contains($0) } == "b")
+}
+
+@Test func `a notification that is too large lets the rules behind its rule make theirs`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  var rules = MessageRules(of: .topics)
+  try rules.begin(Array("#".utf8).span)
+  try rules.set(.data, to: Array("all = {payload}".utf8).span)
+  try rules.set(.goOn, to: Array("yes".utf8).span)
+  try rules.begin(Array("#".utf8).span)
+  try rules.set(.alert, to: Array("Motion".utf8).span)
+  var filters = FilterList()
+  _ = filters.append(Array("#".utf8).span)
+  pair.bridge.replace(&rules, &filters, at: pair.now)
+  _ = try pair.exchange()
+  pair.publish([UInt8](repeating: 120, count: 70_000), quality: 1)
+  let (steps, files) = try pair.exchange()
+  #expect(steps == [.dropped(.tooLarge), .write])
+  #expect(files.count == 1)
+  let acknowledged = pair.broker.takeAcknowledged()
+  #expect(acknowledged == [1])
+}
+
+@Test func `silence counts once all was read, and not while the machine is suspended`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  var rules = MessageRules(of: .topics)
+  try rules.begin(Array("pump".utf8).span)
+  try rules.set(.silentFor, to: Array("100".utf8).span)
+  try rules.set(.alert, to: Array("pump silent".utf8).span)
+  var filters = FilterList()
+  _ = filters.append(Array("#".utf8).span)
+  pair.bridge.replace(&rules, &filters, at: pair.now)
+  _ = try pair.exchange()
+  pair.now = pair.now + .seconds(1090)
+  pair.bridge.slept(.seconds(1000))
+  pair.bridge.flush()
+  #expect(try pair.next() == nil)
+  pair.now = pair.now + .seconds(10)
+  #expect(try pair.next() == nil)
+  pair.bridge.flush()
+  #expect(try pair.next() == .silent(rule: 0))
+}
+
 @Test func `the end of a subscription is told again on the next connection`() throws {
   let pair = try Pair(["{payload}"], filters: ["a", "b"])
   _ = try pair.exchange()
@@ -167,13 +245,13 @@ private final class Pair {
   #expect(pair.broker.session?.filters == ["b"])
 }
 
-@Test(arguments: [[0xE0, 0x01, 0x8E], [0xF0, 0x00]])
-func `a message of QoS 0 is written although the broker's next packet ends the connection`(
-  packet: [UInt8]
+@Test(arguments: [[0xE0, 0x01, 0x8E], [0xF0, 0x00]], [0, 1])
+func `a message is written although the broker's next packet ends the connection`(
+  packet: [UInt8], quality: Int
 ) throws {
   let pair = try Pair(["{payload}"], filters: ["#"])
   _ = try pair.exchange()
-  pair.publish([120], quality: 0)
+  pair.publish([120], quality: quality)
   pair.broker.output += packet
   pair.read()
   #expect(try pair.next() == .write)
@@ -213,6 +291,23 @@ func `a message of QoS 0 is written although the broker's next packet ends the c
   #expect(try pair.next() == .tookOver(hasSession: true))
 }
 
+@Test func `a takeover goes on while a message arrives`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  _ = try pair.exchange()
+  pair.publish([UInt8](repeating: 120, count: 1000), quality: 1)
+  try pair.beginTakeover()
+  let bytes = pair.broker.output
+  pair.receive(Array(bytes.prefix(100)))
+  #expect(try pair.next() == .connected(hasSession: true, isLost: false))
+  for part in [100..<200, 200..<300] {
+    pair.now = pair.now + .seconds(2)
+    pair.receive(Array(bytes[part]))
+    #expect(try pair.next() == nil)
+  }
+  pair.now = pair.now + .seconds(3)
+  #expect(try pair.next() == .tookOver(hasSession: true))
+}
+
 @Test func `subscriptions that the broker offers none of count as answered`() throws {
   let pair = try Pair(["{payload}"], filters: ["$share/box/#"])
   pair.receive([0x20, 0x05, 0, 0, 2, 0x2A, 0])
@@ -222,10 +317,11 @@ func `a message of QoS 0 is written although the broker's next packet ends the c
   #expect(try pair.next() == nil)
 }
 
-@Test func `a message of QoS 0 is written although the connection has ended`() throws {
+@Test(arguments: [0, 1])
+func `a message is written although the connection has ended`(quality: Int) throws {
   let pair = try Pair(["{payload}"], filters: ["#"])
   _ = try pair.exchange()
-  pair.publish([120], quality: 0)
+  pair.publish([120], quality: quality)
   pair.read()
   #expect(try pair.next() == nil)
   #expect(pair.closed() == nil)

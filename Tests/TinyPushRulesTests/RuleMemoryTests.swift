@@ -35,9 +35,12 @@ private final class Ringing {
     }
   }
 
-  func hears(_ topic: String, _ payload: String = "x", at seconds: UInt64) -> Bool {
+  func hears(
+    _ topic: String, _ payload: String = "x", isRetained: Bool = false, at seconds: UInt64
+  ) -> Bool {
     let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
-    return rules.note(topic: topic.span, payload: payload.span, at: instant(seconds))
+    return rules.note(
+      topic: topic.span, payload: payload.span, isRetained: isRetained, at: instant(seconds))
   }
 
   /// The alerts for silence at an instant.
@@ -152,6 +155,16 @@ private let sensors: [(filter: String, keys: KeyValuePairs<String, String>)] = [
   #expect(ringing.hears("sensor/a", at: 1000))
   #expect(ringing.hears("pump", "off", at: 1000))
   #expect(ringing.silent(at: 1100) == ["a silent"])
+}
+
+@Test func `a retained message that comes again is no sign of life`() throws {
+  let ringing = try Ringing(sensors)
+  ringing.rules.connected(at: instant(0))
+  #expect(ringing.hears("sensor/a", isRetained: true, at: 10))
+  #expect(ringing.hears("sensor/a", isRetained: true, at: 60))
+  #expect(ringing.silent(at: 110) == ["pump silent", "a silent"])
+  #expect(ringing.hears("sensor/a", isRetained: true, at: 200))
+  #expect(ringing.silent(at: 1000) == [])
 }
 
 @Test func `silence counts only while there is a connection, and is told until it is kept`() throws

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """An MQTT 5 broker that does not authorize clients with a will, and accepts all others.
 
-It prints "listening PORT", and answers one client at a time; it keeps no messages.
+It prints "listening PORT", and answers one client at a time; it keeps no messages. With --closes, it
+authorizes a will, but ends the connection if a client publishes.
 """
 import socket
+import sys
 
 
 def packet(client):
@@ -29,9 +31,11 @@ def serve(client):
         kind, body = found[0] >> 4, found[1]
         if kind == 1:
             # The protocol's name and version come before the flags.
-            has_will = body[7] & 4
+            has_will = body[7] & 4 and "--closes" not in sys.argv
             client.sendall(b"\x20\x03\x00\x87\x00" if has_will else b"\x20\x03\x00\x00\x00")
         elif kind == 3:
+            if "--closes" in sys.argv:
+                return
             size = int.from_bytes(body[:2], "big")
             client.sendall(b"\x40\x02" + body[2 + size:4 + size])
         elif kind == 8:

@@ -9,7 +9,7 @@ public enum Clock {
   public static func now() -> Instant { read(CLOCK_BOOTTIME) }
 
   /// Returns how long this machine has been suspended since it started.
-  static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
+  package static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
 
   @inline(never)
   private static func read(_ clock: clockid_t) -> Instant {

@@ -37,6 +37,8 @@ struct cmicrohttp_server {
   struct connection connections[CMICROHTTP_CONNECTIONS_MAX];
 };
 
+enum { small_body = 4096 };
+
 struct body {
   uint8_t *bytes;
   size_t count, capacity;
@@ -48,6 +50,7 @@ struct cmicrohttp_request {
   const char *method;
   char *target;
   struct body body;
+  size_t body_max;
   size_t discarded;
   int problem;  /* a negative result */
   int has_begun;
@@ -83,11 +86,15 @@ static void *on_target(void *user, const char *target, struct MHD_Connection *co
   if (!request) return NULL;
   request->server = user;
   request->connection = connection;
+  request->body_max = request->server->settings.body_max;
   request->target = strdup(target);
   if (request->target) return request;
   free(request);
   return NULL;
 }
+
+/* The bytes that count towards the bound of all bodies. A small body always has room. */
+static size_t charge(size_t capacity) { return capacity > small_body ? capacity - small_body : 0; }
 
 static void on_end(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code) {
   (void)user, (void)connection, (void)code;
@@ -95,7 +102,7 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state, 
   *state = NULL;
   if (!request) return;
   allow(request, 0);
-  request->server->bodies -= request->body.capacity;
+  request->server->bodies -= charge(request->body.capacity);
   if (request->response) MHD_destroy_response(request->response);
   free(request->body.bytes);
   free(request->target);
@@ -106,15 +113,15 @@ static void keep(struct cmicrohttp_request *request, const char *bytes, size_t c
   struct cmicrohttp_server *server = request->server;
   struct body *body = &request->body;
   if (request->problem) return;
-  if (count > server->settings.body_max - body->count) {
+  if (count > request->body_max - body->count) {
     request->problem = CMICROHTTP_TOO_LARGE;
     return;
   }
   if (count > body->capacity - body->count) {
-    size_t capacity = body->capacity ? body->capacity * 2 : 4096;
-    if (capacity > server->settings.body_max) capacity = server->settings.body_max;
+    size_t capacity = body->capacity ? body->capacity * 2 : small_body;
+    if (capacity > request->body_max) capacity = request->body_max;
     if (capacity < body->count + count) capacity = body->count + count;
-    size_t more = capacity - body->capacity;
+    size_t more = charge(capacity) - charge(body->capacity);
     uint8_t *larger = more <= server->settings.bodies_max - server->bodies ? realloc(body->bytes, capacity) : NULL;
     if (!larger) {
       request->problem = CMICROHTTP_NO_MEMORY;
@@ -345,6 +352,8 @@ int cmicrohttp_has_clear_length(const cmicrohttp_request *request) {
   return length.is_clear && length.lengths + length.codings <= 1;
 }
 
+void cmicrohttp_limit_body(cmicrohttp_request *request, size_t body_max) { request->body_max = body_max; }
+
 long cmicrohttp_body_count(const cmicrohttp_request *request) {
   return request->problem ? request->problem : (long)request->body.count;
 }
@@ -353,8 +362,13 @@ const uint8_t *cmicrohttp_body(const cmicrohttp_request *request) { return reque
 
 static void keep_escaped(struct cmicrohttp_request *request, const char *bytes, size_t count) {
   for (size_t index = 0; index < count; index++) {
+    char byte = bytes[index];
+    if ((byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z')) {
+      keep(request, &byte, 1);
+      continue;
+    }
     char escape[4];
-    snprintf(escape, sizeof escape, "%%%02X", (unsigned char)bytes[index]);
+    snprintf(escape, sizeof escape, "%%%02X", (unsigned char)byte);
     keep(request, escape, 3);
   }
 }

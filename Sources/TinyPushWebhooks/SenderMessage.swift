@@ -19,9 +19,9 @@ import TinyPush
 public enum SenderMessage {
   /// The scale of a priority.
   public enum Scale: Sendable {
-    /// 1 to 5, or words.
+    /// 1 to 5, or words; 0 is the default.
     case ntfy
-    /// 0 to 10.
+    /// A whole number: most programs use 0 to 10.
     case gotify
 
     /// The interruption level of a priority.
@@ -40,19 +40,20 @@ public enum SenderMessage {
 
     /// Returns the level of a priority; nil: it is none of the scale.
     func level(of priority: Span<UInt8>) -> Level? {
-      let words: WordList = "0 1 2 3 4 5 6 7 8 9 10 min low default high urgent max"
-      guard let number = words.index(of: priority) else { return nil }
       switch self {
       case .ntfy:
-        switch number {
-        case 1, 2, 11, 12: return .passive
-        case 3, 4, 13, 14: return .normal
-        case 5, 15, 16: return .timeSensitive
+        let words: WordList = "0 1 2 3 4 5 min low default high urgent max"
+        switch words.index(of: priority) {
+        case 1, 2, 6, 7: return .passive
+        case 0, 3, 4, 8, 9: return .normal
+        case 5, 10, 11: return .timeSensitive
         default: return nil
         }
       case .gotify:
-        guard number <= 10 else { return nil }
-        return number < 4 ? .passive : number < 8 ? .normal : .timeSensitive
+        let isNegative = priority.begins(with: ("-" as StaticString).span)
+        let digits = priority.extracting((isNegative ? 1 : 0)..<priority.count)
+        guard let number = digits.wholeNumber else { return nil }
+        return isNegative || number < 4 ? .passive : number < 8 ? .normal : .timeSensitive
       }
     }
   }
@@ -92,10 +93,9 @@ public enum SenderMessage {
     while let member = members.next(text) {
       let (name, content) = (text.extracting(member.key), text.extracting(member.content(text)))
       if name.equals("priority") {
-        guard scale != nil else { continue }
-        try options.set(.priority) {
-          $0.append(bytes: content.count > 0 ? content : text.extracting(member.value))
-        }
+        let value = text.extracting(member.value)
+        guard scale != nil, !value.equals("null"), !value.equals("\"\"") else { continue }
+        try options.set(.priority) { $0.append(bytes: content.count > 0 ? content : value) }
       } else if name.equals("tags") {
         try readTags(text, at: member.value.lowerBound, into: &options)
       } else if content.count > 0, let key = key(name),

@@ -224,9 +224,11 @@ struct Inbox: ~Copyable {
   mutating func complete(_ request: Request) {
     lastRequest = Clock.now()
     let isOfRule = readPath(of: request)
-    if BodyKind(request) == .parts, !isOfRule { request.readForm() }
+    var kind = BodyKind(request)
+    if kind == .parts, !isOfRule { request.readForm() }
     switch request.bodyCount {
-    case Int(CMICROHTTP_TOO_LARGE): return refuseSize(request)
+    case Int(CMICROHTTP_TOO_LARGE):
+      return isRegistration(request) ? refuseRegistrationSize(request) : refuseSize(request)
     case Int(CMICROHTTP_MALFORMED):
       return refuse(request, 400, "form", "the body is no form of the type multipart/form-data")
     case Int(CMICROHTTP_FILE):
@@ -238,6 +240,8 @@ struct Inbox: ~Copyable {
     }
     if isRegistration(request) { return register(request) }
     if isOfRule { return takeByRules(request) }
+    // `curl -d` calls each text a form.
+    if kind == .form, SenderMessage.isMessage(request.body) { kind = .json }
     let target = request.target
     var options = MessageOptions()
     var list = Text(capacity: 256)
@@ -254,7 +258,7 @@ struct Inbox: ~Copyable {
       }
       if case .webhook = route {
         takeWebhook(request, list, &options)
-      } else if BodyKind(request) == .json, !SenderMessage.isMessage(request.body) {
+      } else if kind == .json, !SenderMessage.isMessage(request.body) {
         guard list.count == 0, route != .gotify else {
           return refuse(
             request, 400, "no-text",
@@ -263,7 +267,7 @@ struct Inbox: ~Copyable {
         takeNotifications(request, options)
       } else {
         if case .publish = route { try options.takePriority(.ntfy) }
-        try takeText(request, &list, &options, route)
+        try takeText(request, kind, &list, &options, route)
       }
     } catch {
       var message = Text()
@@ -304,14 +308,15 @@ struct Inbox: ~Copyable {
   }
 
   private mutating func takeText(
-    _ request: Request, _ list: inout Text, _ options: inout MessageOptions, _ route: Route
+    _ request: Request, _ kind: BodyKind, _ list: inout Text, _ options: inout MessageOptions,
+    _ route: Route
   ) throws(MessageOptions.Problem) {
     var body = request.body
     let isOfGotify = route == .gotify
     // Programs for Gotify and ntfy expect the status of these services.
-    var status: UInt32 = isOfGotify || BodyKind(request) == .json && list.count == 0 ? 200 : 202
+    var status: UInt32 = isOfGotify || kind == .json && list.count == 0 ? 200 : 202
     if case .publish = route { status = 200 }
-    if BodyKind(request) == .json {
+    if kind == .json {
       try SenderMessage.read(body, isOfGotify ? .gotify : nil, into: &options, list: &list)
       body = ("" as StaticString).span
     }
@@ -322,7 +327,6 @@ struct Inbox: ~Copyable {
         "this is JSON: send it with Content-Type: application/json")
     }
     lines.clear()
-    let kind = BodyKind(request)
     if kind == .parts || kind == .form && MessageOptions.isForm(body) {
       try options.read(body, isForm: true)
       guard options.draft.has(.alert) else {
@@ -624,7 +628,6 @@ struct Inbox: ~Copyable {
     answer.endLine()
     counts.refused += 1
     request.answer(status, Self.json, answer)
-    guard status < 500 else { return }
     var text = Text()
     text.append("refused a request: ", status, " ")
     text.append(code)
@@ -668,8 +671,7 @@ enum BodyKind {
     var name = Text(capacity: 64)
     for index in type.indices {
       guard type[index] != .semicolon else { break }
-      let isCapital = UInt8.capitals.contains(type[index])
-      name.append(byte: isCapital ? type[index] | 0x20 : type[index])
+      name.append(byte: type[index].lowerCase)
     }
     let known: WordList =
       "application/json application/x-ndjson text/plain application/x-www-form-urlencoded multipart/form-data"

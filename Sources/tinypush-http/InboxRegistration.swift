@@ -28,21 +28,17 @@ extension Inbox {
     guard BodyKind(request) == .json else {
       return refuse(request, 415, "media-type", "a registration is application/json")
     }
-    if let header = request.header("Content-Length"), let length = Config.number(header),
-      length > UInt64(Registration.bodyBytesMax)
-    {
-      refuseRegistrationSize(request)
-    }
+    // Anybody may send it, and must leave room for others.
+    request.limitBody(to: Registration.bodyBytesMax)
   }
 
-  private mutating func refuseRegistrationSize(_ request: Request) {
+  mutating func refuseRegistrationSize(_ request: Request) {
     refuse(request, 413, "request-too-large", "a registration has at most 8192 bytes")
   }
 
   /// Answers a complete registration.
   mutating func register(_ request: Request) {
     let body = request.body
-    guard body.count <= Registration.bodyBytesMax else { return refuseRegistrationSize(request) }
     let registration: Registration
     do throws(Registration.Problem) { registration = try Registration(body) } catch {
       return refuse(request, 400, error.code, error.text)

@@ -58,6 +58,9 @@ struct Request {
     }
   }
 
+  /// Allows fewer bytes for the body than for those of other requests.
+  func limitBody(to bytes: Int) { cmicrohttp_limit_body(request, bytes) }
+
   /// Holds the complete request until ``release()``.
   func hold() { cmicrohttp_hold(request) }
 

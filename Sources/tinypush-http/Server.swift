@@ -57,6 +57,7 @@ struct Server: ~Copyable {
     clinux_notify("READY=1")
     inbox.pointee.lastRequest = Clock.now()
     while true {
+      inbox.pointee.log.catchUp()
       let connections = Int(cmicrohttp_connections(server))
       var wait = cmicrohttp_timeout_ms(server)
       if listeners.isPassed, connections == 0 {

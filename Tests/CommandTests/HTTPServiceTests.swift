@@ -242,6 +242,20 @@ import Testing
         #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"subtitle":"a, b","body":"Tank \"1\" low"}},"url":"http://c"}}"#
     ),
     Sending(
+      "ntfy, JSON that curl calls a form", "--data",
+      #"{"topic":"family","message":"Tank low","priority":0}"#, "/", status: 200,
+      becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#),
+    Sending(
+      "ntfy, JSON without a priority", "--header", json, "--data",
+      #"{"topic":"family","message":"Tank low","priority":null}"#, "/", status: 200,
+      becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#),
+    Sending(
+      "Gotify, a negative priority", "--header", json, "--data",
+      #"{"message":"Tank low","priority":-1}"#, "/message", status: 200,
+      becomes:
+        #"{"to":"default","trim":true,"payload":{"aps":{"alert":"Tank low","interruption-level":"passive"}}}"#
+    ),
+    Sending(
       "Gotify, JSON", "--header", json, "--data",
       #"{"title":"Cellar","message":"Tank low","priority":8,"extras":{"a":1}}"#,
       "/message?token=AbCdEf", status: 200,

@@ -89,6 +89,9 @@ void cmicrohttp_read_form(cmicrohttp_request *request);
 /* Returns the bytes of a complete request's body, or a negative result. */
 long cmicrohttp_body_count(const cmicrohttp_request *request);
 
+/* Allows fewer bytes for a request's body than the settings do. */
+void cmicrohttp_limit_body(cmicrohttp_request *request, size_t body_max);
+
 /* Returns the body; NULL if it is empty. Valid during the call. */
 const uint8_t *cmicrohttp_body(const cmicrohttp_request *request);
 

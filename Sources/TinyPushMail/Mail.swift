@@ -4,6 +4,8 @@ import TinyPush
 public struct Mail: ~Copyable {
   /// The most bytes of a subject, of which a device shows fewer.
   private static var subjectBytesMax: Int { 256 }
+  /// The most bytes of this mail's subject: the text also needs room in the payload.
+  private let subjectMax: Int
   /// The most bytes of a subject before its decoding.
   private static var fieldBytesMax: Int { 4096 }
   /// The most bytes of a text before its decoding.
@@ -27,8 +29,13 @@ public struct Mail: ~Copyable {
   private enum Wanted { case plain, inline, attached }
 
   /// Reads a mail.
+  ///
+  /// - Parameter payloadMax: the most bytes of a payload.
   @inline(never)
-  public init(_ mail: Span<UInt8>, _ converter: borrowing some CharacterSetConverter) {
+  public init(
+    _ mail: Span<UInt8>, payloadMax: Int, _ converter: borrowing some CharacterSetConverter
+  ) {
+    subjectMax = min(Self.subjectBytesMax, payloadMax / 3)
     guard readHeader(mail, converter) else {
       _ = take(Entity(text: 0..<mail.count), mail, converter)
       return
@@ -38,7 +45,13 @@ public struct Mail: ~Copyable {
     if !read(whole, .inline, mail, converter, depth: 0) {
       _ = read(whole, .attached, mail, converter, depth: 0)
     }
-    if isEmpty { subject.append("(no subject)") }
+    guard isEmpty else { return }
+    // The lines of a text may all look like fields.
+    if mail.extracting(whole.body).trimmed().isEmpty {
+      _ = take(Entity(text: 0..<mail.count), mail, converter)
+    } else {
+      subject.append("(no subject)")
+    }
   }
 
   deinit {}
@@ -88,8 +101,8 @@ public struct Mail: ~Copyable {
     while subject.count > 0, subject.bytes[subject.count - 1] == .space {
       subject.truncate(to: subject.count - 1)
     }
-    guard subject.count > Self.subjectBytesMax else { return }
-    subject.truncate(to: Self.subjectBytesMax - 2)
+    guard subject.count > subjectMax else { return }
+    subject.truncate(to: subjectMax - 2)
     Self.removeLastCharacter(&subject)
     subject.append("…")
   }

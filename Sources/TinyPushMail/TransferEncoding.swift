@@ -45,9 +45,10 @@ enum TransferEncoding: UInt8, BitwiseCopyable {
         continue
       }
       // At the end of a line, the sign joins the next line to this one.
-      let line = text.line(from: index, to: text.count)
-      if text.trimmed(line.content).isEmpty {
-        index = line.next
+      var next = index
+      while next < text.count, text[next] <= .space, text[next] != .lineFeed { next += 1 }
+      if next == text.count || text[next] == .lineFeed {
+        index = min(next + 1, text.count)
       } else {
         output.append(byte: byte)
       }

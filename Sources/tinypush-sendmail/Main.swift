@@ -97,7 +97,9 @@ struct Main {
       message.append("/default with tinypush recipient add default TOKEN")
       throw fail(.dataRefused, message, arguments)
     }
-    return try deliver(Mail(source, SystemConverter()), names, config, arguments)
+    let mail = Mail(
+      source, payloadMax: config.courier.rules.payloadLimit(for: .alert), SystemConverter())
+    return try deliver(mail, names, config, arguments)
   }
 
   /// Puts a notification of the mail into the spool, or several for many recipients files.

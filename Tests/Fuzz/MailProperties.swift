@@ -17,7 +17,7 @@ private func texts(of mail: borrowing Mail) -> [[UInt8]] {
 
 /// Checks that a mail with a visible byte shows something, and that its texts are clean.
 func mailViolation(_ bytes: [UInt8]) -> String? {
-  let texts = texts(of: Mail(bytes.span, OneConverter()))
+  let texts = texts(of: Mail(bytes.span, payloadMax: 4096, OneConverter()))
   if texts[0].isEmpty && texts[1].isEmpty, bytes.contains(where: { $0 > 0x20 && $0 < 0x7F }) {
     return "a mail shows nothing"
   }

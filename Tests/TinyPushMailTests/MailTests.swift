@@ -21,9 +21,9 @@ private func string(_ bytes: Span<UInt8>) -> String {
 }
 
 private func read(
-  _ mail: String, _ converter: some CharacterSetConverter = NoConverter()
+  _ mail: String, _ converter: some CharacterSetConverter = NoConverter(), payloadMax: Int = 4096
 ) -> [String] {
-  let mail = Mail(Array(mail.utf8).span, converter)
+  let mail = Mail(Array(mail.utf8).span, payloadMax: payloadMax, converter)
   return [string(mail.subject.bytes), string(mail.text.bytes)]
 }
 
@@ -53,7 +53,11 @@ private func read(
       "Warning: disk sda is failing\n\nLook at it."
     ),
     ("From now on: disk full\nrun fsck\n", "", "From now on: disk full\nrun fsck"),
-    ("To: a\n\n", "(no subject)", ""), (">From root x\nSubject: a\n\nb", "a", "b"),
+    ("To: a\n\n", "", "To: a"),
+    (
+      "job: backup\ndate: 2026-11-26\nresult: FAILED\n", "",
+      "job: backup\ndate: 2026-11-26\nresult: FAILED"
+    ), (">From root x\nSubject: a\n\nb", "a", "b"),
   ]
 
   @Test(arguments: mails)
@@ -170,6 +174,12 @@ private func read(
 
   @Test(arguments: bodies) func `a body is decoded`(fields: String, body: String, text: String) {
     #expect(read("\(fields)\n\n\(body)")[1] == text)
+  }
+
+  @Test func `a long subject leaves room for the text in a small payload`() {
+    let mail = "Subject: \(String(repeating: "x", count: 300))\n\ny"
+    #expect(read(mail)[0].utf8.count == 256)
+    #expect(read(mail, payloadMax: 256)[0].utf8.count == 85)
   }
 
   @Test func `parts in parts end at some depth`() {

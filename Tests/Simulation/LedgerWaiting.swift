@@ -156,8 +156,9 @@ extension Ledger {
   /// comes back. Of one that is in the spool several times, another copy may be the one that passed
   /// the limits (lanes seed 987).
   func waits(_ number: Int) {
-    // What the service gave back fills all places that the link has.
-    if isAnswering, taken.contains(number) { putsOff = true }
+    // What the service gave back fills all places that the link has, or keeps a large file. What
+    // waits at a stop would let the next agent repeat what is settled behind it.
+    if isStopping || isAnswering && taken.contains(number) { putsOff = true }
     guard putsOff, life.framed.remove(number) != nil else { return }
     if places[number, default: 1] == 1, !isRepeatable(number) {
       life.limiting.seen.remove(number)

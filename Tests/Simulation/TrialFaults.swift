@@ -200,8 +200,10 @@ extension Trial {
     if workload.isTimed || way == .lanes, world.wallAtStart ?? 0 < Workload.start {
       world.wallAtStart = Workload.start
     }
-    // Notifications over a limit are due by the clock of the time when they were put aside.
-    if workload.isLimiting || way == .lanes, faults.has(.wall) { world.wallAtStart = 1_900_000_000 }
+    // What was put aside is due by the clock of that time.
+    if workload.isLimiting || world.ledger.putsOff, faults.has(.wall) {
+      world.wallAtStart = 1_900_000_000
+    }
     for list in world.disk.lists.values where list.isBusy { list.failure = nil }
     for file in files {
       if file.isBusy { file.failure = nil }

@@ -222,6 +222,49 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
   #expect(world.waiting.count == 10)
 }
 
+/// A world in which the third device takes nothing, and the numbers of a file.
+private func throttled(_ lines: Int, once: Bool = false) -> (World, [Int], () -> Void) {
+  final class State { var isThrottled = true }
+  let state = State()
+  let world = World(once: once)
+  world.scattered = ScatteredLink(world.ledger, world.gateway, limit: 8) { token in
+    state.isThrottled && token == 3 ? (.giveBack(3_600_000), after: 1) : (.accept, after: 1)
+  }
+  let numbers = Array(1...lines)
+  world.put(
+    "a", text: numbers.map { World.notification($0) }.joined(separator: "\n"), numbers: numbers)
+  return (world, numbers, { state.isThrottled = false })
+}
+
+@Test func `what a service gives back does not let a stop repeat what is settled behind it`() {
+  let (world, numbers, recover) = throttled(50)
+  world.run(.seconds(60))
+  #expect(world.gateway.acceptances.count == 49)
+  #expect(world.waiting == ["a"])
+  world.courier.stop()
+  world.ledger.isStopping = true
+  world.run(.seconds(10))
+  #expect(world.waiting == [])
+  #expect(world.later.count == 1)
+  world.restart(once: false)
+  recover()
+  world.run(.seconds(7200))
+  #expect(world.gateway.acceptances.keys.sorted() == numbers)
+  #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
+}
+
+@Test func `what a service gives back for long leaves its large file`() {
+  let (world, numbers, recover) = throttled(900)
+  world.run(.seconds(60))
+  #expect(world.gateway.acceptances.count == 899)
+  #expect(world.waiting == [])
+  #expect(world.later.count == 1)
+  recover()
+  world.run(.seconds(7200))
+  #expect(world.gateway.acceptances.keys.sorted() == numbers)
+  #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
+}
+
 // MARK: - Unfinished files
 
 @Test func `files that end within a notification wait, and hold up nobody`() {

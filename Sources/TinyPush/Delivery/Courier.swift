@@ -117,7 +117,9 @@ public struct Courier: ~Copyable {
     if let step = intake(&link) { return step }
     if let step = settlement(isPatient: false) { return step }
     if outbox.isEmpty { link.resetPoisonSearch() }
-    if let step = renameStep(isEnding: isStopping && !link.isBusy) { return step }
+    let isEnding = isStopping && !link.isBusy
+    if let step = stragglerStep(isEnding: isEnding) { return step }
+    if let step = renameStep(isEnding: isEnding) { return step }
     if isDone(link) { return .finish }
     return linkStep(&link) ?? .wait(until: deadline(link))
   }
@@ -214,8 +216,9 @@ public struct Courier: ~Copyable {
   /// Removes a message of which nothing is left to do.
   @_optimize(speed)
   mutating func settle(_ message: MessageNumber) {
-    let file = outbox[text: outbox[message].text].file
+    let (file, offset) = outbox.place(of: message)
     outbox.remove(message)
+    files[file].settledEnd = max(files[file].settledEnd, offset)
     files.settled(file)
     if files[file].size >= TakenFile.largeMin { renaming.settled(at: time.now) }
   }

@@ -80,7 +80,7 @@ extension Courier {
       files.decide(number, .isGone)
       files[number].isDropped = true
     }
-    while let message = outbox.firstWaiting(where: { files[$0].isDropped }) {
+    while let message = outbox.firstWaiting(where: { files[$1.file].isDropped }) {
       settle(message)
     }
   }

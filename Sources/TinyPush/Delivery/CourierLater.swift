@@ -26,6 +26,7 @@ extension Courier {
   /// Puts a message into `later/`, since its service takes nothing now, or has no lane.
   ///
   /// The wait for a service grows with the age of the notification, so that few files are written.
+  /// After a stop it is short, since somebody may have mended what was wrong.
   @inline(never)
   mutating func postpone(_ message: MessageNumber) {
     let entry = outbox[message]
@@ -48,7 +49,7 @@ extension Courier {
     // A lane is free sooner than a service that takes nothing is well.
     let lacksLane =
       entry.lane == .devices && entry.subscription != Outbox.none && !entry.lostLane
-    let longest = lacksLane ? Self.postponedMin : Self.postponedMax
+    let longest = lacksLane || isStopping ? Self.postponedMin : Self.postponedMax
     let wait = max(min(max(age / 2, Self.postponedMin), longest), untilDue)
     // While the clock is not set, nothing is due.
     postpone(

@@ -78,6 +78,35 @@ extension Courier {
     }
   }
 
+  // MARK: - Stragglers
+
+  /// Returns the step that puts a message into `later/` that waits while notifications behind it in
+  /// its file are settled: the next agent would send those again with it.
+  ///
+  /// That happens at a stop, and to a message that keeps a large file from getting a new name.
+  @inline(never)
+  mutating func stragglerStep(isEnding: Bool) -> Step? {
+    guard isEnding || renaming.dueAt.map({ $0 <= time.now }) ?? false,
+      // While the clock is not set, nothing in later/ is due.
+      time.wallSeconds != nil, later.names.count < Self.laterFilesMax,
+      let message = outbox.firstWaiting(where: { entry, text in
+        let file = files[text.file]
+        guard !text.isBeingRead, file.fate == .leaves, text.offset <= file.settledEnd else {
+          return false
+        }
+        return isEnding
+          || file.settledEnd - text.offset >= TakenFile.largeMin
+            && (entry.until > time.now + Self.stragglerWait || isStuck(entry.lane))
+      })
+    else { return nil }
+    outbox.touch(outbox[message].text)
+    decide(message, .postponed)
+    return settlement(isPatient: false)
+  }
+
+  /// A message that must wait for longer does not stay in its large file.
+  private static let stragglerWait = Duration.seconds(60)
+
   // MARK: - Names of large files
 
   /// Returns the step that renames a large file, every few seconds and at a stop.

@@ -126,7 +126,7 @@ extension Courier {
   /// How long a lane with messages settles none before it counts as stuck.
   private static let progressPatience = Duration.seconds(30)
   /// The most files in `later/` with which parts of files are put there.
-  private static let laterFilesMax = 4096
+  static let laterFilesMax = 4096
 
   /// Whether a lane has messages and has settled none for long.
   func isStuck(_ lane: Lane) -> Bool {

@@ -510,22 +510,25 @@ struct Outbox: ~Copyable {
 
   /// Returns a message of a text that waits to be sent.
   func firstWaiting(of text: UInt16) -> MessageNumber? {
-    firstWaiting { $0 == text }
+    firstWaiting { entry, _ in entry.text == text }
   }
 
-  /// Returns a message that waits, of a file that satisfies the condition.
-  func firstWaiting(where isOne: (FileNumber) -> Bool) -> MessageNumber? {
-    firstWaiting { $0 != Self.none && isOne(texts[Int($0)].file) }
-  }
-
-  private func firstWaiting(_ isOne: (_ text: UInt16) -> Bool) -> MessageNumber? {
-    for place in 0..<usedEntries where isOne(entries[place].text) {
+  /// Returns a message that waits and satisfies the condition.
+  func firstWaiting(where isOne: (Entry, TextEntry) -> Bool) -> MessageNumber? {
+    for place in 0..<usedEntries where entries[place].text != Self.none {
+      guard isOne(entries[place], texts[Int(entries[place].text)]) else { continue }
       switch entries[place].line {
       case .again, .high, .low, .delayed: return number(UInt16(place))
       case .decided, .link: break
       }
     }
     return nil
+  }
+
+  /// Returns the file of a message, and where its notification begins there.
+  func place(of message: MessageNumber) -> (FileNumber, Int64) {
+    let text = Int(self[message].text)
+    return (texts[text].file, texts[text].offset)
   }
 
   /// Calls `body` with the file of each message that waits, to be sent again or for the first time.

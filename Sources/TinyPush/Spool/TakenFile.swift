@@ -63,6 +63,8 @@ struct TakenFile: BitwiseCopyable {
   var refusals: UInt32 = 0
   /// The place of the first notification that could not be recorded.
   var unrecordedFrom = Int64.max
+  /// The place of the last notification of which something is settled.
+  var settledEnd: Int64 = -1
   /// The messages of the file that are not settled.
   var open: UInt32 = 0
   /// The lane of the message that was read last.

@@ -38,6 +38,8 @@ public struct Agent: ~Copyable {
   var isMemoryReturned = true
   /// How long the machine has been suspended since it started.
   var asleep = Clock.asleep()
+  /// The exit status of a run that does not wait for the service any longer.
+  private var givenUp: ExitStatus?
 
   static let stepsBetweenPolls: UInt32 = 128
   // `--once` gives up after this many failed dials in a row, or connections in a row that settled
@@ -134,11 +136,18 @@ public struct Agent: ~Copyable {
         output.log.catchUp()
         output.page.update(courier, link, filesFound: filesFound)
         output.progress.show(courier.counters, inFlight: courier.inFlight)
-        if let status = shouldGiveUp() { return finish(status) }
+        if let givenUp { return finish(givenUp) }
+        givenUp = shouldGiveUp()
+        if let givenUp {
+          guard config.courier.isOnce else { return finish(givenUp) }
+          // What would be sent again with what is left goes to `later/` first.
+          courier.stop()
+          continue
+        }
         returnMemory()
         watchTrouble()
         poll(.until(until))
-      case .finish: return finish(.ok)
+      case .finish: return finish(givenUp ?? .ok)
       }
     }
   }

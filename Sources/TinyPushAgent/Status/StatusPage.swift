@@ -99,7 +99,7 @@ public struct StatusPage {
   public var isFilesExact: UInt32 = 0
   /// The number of files in `later/`.
   public var later: UInt64 = 0
-  /// The number of notifications sent and not settled.
+  /// The number of notifications read and not settled.
   public var inFlight: UInt64 = 0
   /// The files with notifications in flight, or some of them if ``FilesInFlight/isCut``.
   public var filesUnderWay = FilesUnderWay()

@@ -304,6 +304,9 @@ extension Ledger {
       return true
     }
     if let forgotten = waiting.forgotten[item.identity] {
+      // Its part in later/ stays, though a sync failed and a power cut might not spare it (scattered
+      // seed 1091).
+      if disk.later.values.contains(where: { $0.holds(item) }) { return true }
       if file.waitsSince > Instant(milliseconds: 0) || forgotten.isSetAside {
         return forgotten.life == lives
       }

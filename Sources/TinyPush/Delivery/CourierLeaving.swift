@@ -86,22 +86,29 @@ extension Courier {
   /// That happens at a stop, and to a message that keeps a large file from getting a new name.
   @inline(never)
   mutating func stragglerStep(isEnding: Bool) -> Step? {
-    guard isEnding || renaming.dueAt.map({ $0 <= time.now }) ?? false,
-      // While the clock is not set, nothing in later/ is due.
-      time.wallSeconds != nil, later.names.count < Self.laterFilesMax,
-      let message = outbox.firstWaiting(where: { entry, text in
-        let file = files[text.file]
-        guard !text.isBeingRead, file.fate == .leaves, text.offset <= file.settledEnd else {
-          return false
-        }
-        return isEnding
-          || file.settledEnd - text.offset >= TakenFile.largeMin
-            && (entry.until > time.now + Self.stragglerWait || isStuck(entry.lane))
-      })
-    else { return nil }
-    outbox.touch(outbox[message].text)
-    decide(message, .postponed)
-    return settlement(isPatient: false)
+    guard isEnding || renaming.dueAt.map({ $0 <= time.now }) ?? false else { return nil }
+    // While the clock is not set, nothing in later/ is due.
+    while time.wallSeconds != nil, later.names.count < Self.laterFilesMax,
+      let message = straggler(isEnding: isEnding)
+    {
+      outbox.touch(outbox[message].text)
+      decide(message, .postponed)
+      // A notification that a newer one replaces needs no step.
+      if let step = settlement(isPatient: false) { return step }
+    }
+    return nil
+  }
+
+  private func straggler(isEnding: Bool) -> MessageNumber? {
+    outbox.firstWaiting { entry, text in
+      let file = files[text.file]
+      guard !text.isBeingRead, file.fate == .leaves, text.offset <= file.settledEnd else {
+        return false
+      }
+      return isEnding
+        || file.settledEnd - text.offset >= TakenFile.largeMin
+          && (entry.until > time.now + Self.stragglerWait || isStuck(entry.lane))
+    }
   }
 
   /// A message that must wait for longer does not stay in its large file.

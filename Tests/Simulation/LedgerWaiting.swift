@@ -249,10 +249,12 @@ extension Ledger {
     }
     if disk.holds(item, besides: file) || isGone(item) { return true }
     guard isReplaced(item, in: file) else { return false }
-    // The recipients of a list do not count, since nobody looks them up.
+    // Only some of the recipients may be left. Nobody looks up those of a list, so that a notification
+    // to lists alone counts once.
     let items = waiting.items[World.serial(of: item.number!)] ?? [item]
-    if items[0].identity == item.identity {
-      life.superseded += UInt64(max(items.count { $0.list == nil }, 1))
+    let isOnlyToLists = items.allSatisfy { $0.list != nil }
+    if item.list == nil || isOnlyToLists && items[0].identity == item.identity {
+      life.superseded += 1
     }
     return true
   }

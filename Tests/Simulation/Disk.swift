@@ -23,6 +23,8 @@ struct Item {
   var end = 0
   /// The `collapse-id` and the recipients, which items that replace each other share.
   var collapseKey: String?
+  /// Whether its file came back from `later/`.
+  var hasWaited = false
   /// When it may be sent, in UNIX seconds.
   var notBefore: Int64 = 0
   /// When the app last registered the token, in UNIX seconds.
@@ -56,6 +58,12 @@ struct Item {
 
   /// The number of the file that it was put into.
   var file: Int { identity / Self.identities / SpoolFile.itemsMax }
+
+  /// The `collapse-id` with this recipient alone.
+  var keyOfPart: String? {
+    let id = collapseKey?.prefix { $0 != " " }
+    return id.map { "\($0) [\(number! % World.tokensMax)] []" }
+  }
 
   /// Whether a failure at `offset` of the file is about this text.
   func isText(at offset: Int?) -> Bool {

@@ -281,13 +281,22 @@ extension Ledger {
   }
 
   private func isReplaced(_ item: Item, in file: SpoolFile) -> Bool {
-    guard let key = item.collapseKey,
-      waiting.keyed[key]!.contains(where: {
-        comes(item, before: $0) != false && mayReplace($0, file)
-      })
+    var item = item
+    item.hasWaited = file.wasReleased
+    guard
+      rivals(of: item).contains(where: { comes(item, before: $0) != false && mayReplace($0, file) })
     else { return false }
     waiting.replaced[item.identity] = item
     return true
+  }
+
+  /// Returns the items with the same `collapse-id` and the same recipients.
+  ///
+  /// What has come back from `later/` is a notification to one recipient.
+  private func rivals(of item: Item) -> [Item] {
+    guard let key = item.collapseKey else { return [] }
+    return waiting.keyed[key, default: []]
+      + (item.hasWaited ? waiting.keyed[item.keyOfPart!, default: []] : [])
   }
 
   private func mayReplace(_ item: Item, _ file: SpoolFile) -> Bool {
@@ -324,7 +333,7 @@ extension Ledger {
       if waiting.settled[item.identity] != nil || waiting.forgotten[item.identity] != nil {
         continue
       }
-      let hasArrived = waiting.keyed[item.collapseKey!]!.contains { other in
+      let hasArrived = rivals(of: item).contains { other in
         guard comes(item, before: other) != false else { return false }
         if waiting.forgotten[other.identity] != nil || mayExpire(other) { return true }
         return waiting.settled[other.identity]?.allSatisfy { number in

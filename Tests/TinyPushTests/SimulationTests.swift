@@ -96,10 +96,11 @@ func `seeds that once failed over the binary protocol pass`(seed: UInt64) {
 /// newer file of the name had. It did not know that a file in `failed/` had the same notification. It
 /// did not know that what waits until it may be sent again goes to `later/` if there is no room, nor
 /// that such a part replaces others although its file was removed. It did not count a notification of
-/// which only some recipients were left when a newer notification replaced those.
+/// which only some recipients were left when a newer notification replaced those. It did not know that
+/// what has come back from `later/` to one recipient is replaced by a notification to that one alone.
 @Test(arguments: [
   UInt64(1091), 5418, 40_001_113, 50_000_149, 81_000_263, 81_002_090, 82_000_628, 91_038_068,
-  96_021_243, 99_252_700, 100_003_847,
+  96_021_243, 99_252_700, 100_003_847, 100_004_890, 100_015_196,
 ])
 func `seeds that once failed with answers in any order pass`(seed: UInt64) {
   report(Trial.run(seed, .scattered))

@@ -217,13 +217,14 @@ extension HTTP2Link {
     let entry = waits.refuse(key, rejection.reason, accepted: accepted, isOnlyOne: isOnlyOne)
     guard !entry.isHopeless else { return refuse(place, rejection) }
     giveBack(place, .configuration, notBefore: time.now + Hold.wait(Int(entry.failures)))
-    let isConfirmed = pace.suspect(key, isFirst: entry.failures == 1, at: time.now)
+    let isConfirmed = pace.suspect(
+      key, isFirst: entry.failures == 1, isRefusal: true, at: time.now)
     // If there is no other notification to try, this one stands for all.
     let isUntested = supply.isAllSent && requests.openCount == 0
-    if service.isOfBrowsers, accepted > 0 {
-      // Each subscription knows one key, and the service takes this one for others.
+    if service.isOfBrowsers, accepted > 0 || !isUntested {
+      // Each subscription knows one key. The service may take this one for others.
       if entry.failures == 1 { reports.add(.refusedOnce(rejection)) }
-    } else if isConfirmed {
+    } else if isConfirmed, !service.isOfBrowsers {
       holdBack(rejection)
     } else if !isOnlyOne, isUntested || entry.isAmongRefused {
       if !hold.isHeld { reports.add(.configurationRefused(rejection)) }

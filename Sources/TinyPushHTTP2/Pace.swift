@@ -75,10 +75,13 @@ struct Pace {
   /// - Parameters:
   ///   - key: the hash of the notification.
   ///   - isFirst: whether that is new for this notification.
+  ///   - isRefusal: whether the service works, and refused the notification.
   /// - Returns: whether the cause is the service.
-  mutating func suspect(_ key: UInt64, isFirst: Bool, at now: Instant) -> Bool {
+  mutating func suspect(
+    _ key: UInt64, isFirst: Bool, isRefusal: Bool = false, at now: Instant
+  ) -> Bool {
     sendsOneAtATime = true
-    failures += 1
+    if !isRefusal { failures += 1 }
     let isConfirmed = suspectedSince != nil && isFirst
     if suspectedSince == nil {
       suspect = key

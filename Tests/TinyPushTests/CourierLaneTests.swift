@@ -10,6 +10,7 @@ import Testing
 private func withLanes(
   mood: @escaping (_ host: String) -> LanesLink.Mood = { _ in .well },
   respond: @escaping (_ token: Int) -> ScatteredLink.Response = { _ in .accept },
+  after: @escaping (_ token: Int) -> UInt64 = { _ in 10 },
   settings change: (inout Courier.Settings) -> Void = { _ in }, _ test: (World) -> Void
 ) {
   World.$hasBrowsers.withValue(true) {
@@ -19,7 +20,7 @@ private func withLanes(
     }
     world.ledger.hasLanes = true
     world.lanes = LanesLink(world.ledger, world.gateway, limit: 8, mood: mood) {
-      (respond($0), after: 10)
+      (respond($0), after: after($0))
     }
     test(world)
     world.lanes = nil
@@ -91,6 +92,26 @@ func `a service that takes nothing for hours holds up no device and no other bro
     moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.count == 2 * hours + files)
+    #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
+    #expect(world.waiting == [])
+    #expect(world.later.isEmpty)
+  }
+}
+
+@Test func `a service that takes a message every few seconds holds up no device`() {
+  withLanes(after: { $0 % World.tokensMax == one ? 25_000 : 10 }, settings: { $0.window = 2000 }) {
+    world in
+    let files = 3000
+    for serial in 1...files { world.put("a\(10_000 + serial)", to: [one], serial: serial) }
+    world.run(.seconds(120))
+    for minute in 1...60 {
+      let serial = 10_000 + minute
+      world.put("z\(serial)", to: [device], serial: serial)
+      world.run(.seconds(60))
+      #expect(world.hasAccepted(device, serial: serial))
+    }
+    world.run(.seconds(20 * 3600))
+    #expect(world.gateway.acceptances.count == files + 60)
     #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
     #expect(world.waiting == [])
     #expect(world.later.isEmpty)

@@ -62,8 +62,8 @@ public struct Courier: ~Copyable {
   var origins = Origins()
   /// What kept the courier from offering more notifications, by lane.
   var obstacles: InlineArray<9, Obstacle?> = .init(repeating: nil)
-  /// When each lane settled its last message, or got its first one.
-  var progressAt: InlineArray<9, Instant> = .init(repeating: Instant(milliseconds: 0))
+  /// How fast each lane settles its messages.
+  var paces: InlineArray<9, LanePace> = .init(repeating: LanePace())
   /// What became of the notifications of each lane since it was given to its service.
   let laneCounts = FixedBuffer<LaneCounts>(capacity: Lane.count)
   /// When a lane that takes nothing may have to make room.
@@ -171,7 +171,10 @@ public struct Courier: ~Copyable {
   private mutating func takeOutcomes<L: Link & ~Copyable>(_ link: inout L) {
     while let (message, outcome) = link.takeOutcome() {
       let lane = outbox[message].lane.index
-      if case .returned = outcome {} else { progressAt[lane] = time.now }
+      if case .returned = outcome {
+      } else {
+        paces[lane].settle(of: outbox.count(of: Lane(lane)), at: time.now)
+      }
       switch outcome {
       case .accepted(let isProved):
         if isProved { counters.settledByProof += 1 } else { counters.settledByTime += 1 }

@@ -123,14 +123,12 @@ extension Courier {
 
   // MARK: - Making room
 
-  /// How long a lane with messages settles none before it counts as stuck.
-  private static let progressPatience = Duration.seconds(30)
   /// The most files in `later/` with which parts of files are put there.
   static let laterFilesMax = 4096
 
-  /// Whether a lane has messages and has settled none for long.
+  /// Whether a lane has messages and settles none, or far too few.
   func isStuck(_ lane: Lane) -> Bool {
-    outbox.count(of: lane) > 0 && progressAt[lane.index] + Self.progressPatience <= time.now
+    outbox.count(of: lane) > 0 && paces[lane.index].stuckAt <= time.now
   }
 
   /// Returns the step that makes room by putting a message of a stuck lane into `later/`.
@@ -149,7 +147,7 @@ extension Courier {
       let lane = Lane(number)
       let count = outbox.count(of: lane)
       guard isStuck(lane) else {
-        if count > 0 { roomAt.include(progressAt[number] + Self.progressPatience) }
+        if count > 0 { roomAt.include(paces[number].stuckAt) }
         continue
       }
       if count > most, let message = outbox.lastWaiting(in: lane) {
@@ -547,7 +545,7 @@ extension Courier {
       subscription = number
     }
     reader.turn += 1
-    if outbox.count(of: lane) == 0 { progressAt[lane.index] = time.now }
+    if outbox.count(of: lane) == 0 { paces[lane.index].begin(at: time.now) }
     let rendition = Rendition(
       notification, for: recipient.language, in: outbox.text(text), settings.rules)
     let isFirst = outbox.nextToSend(in: lane) == nil

@@ -112,7 +112,7 @@ extension Courier {
   private func longestStuckLane(of lanes: Int) -> Lane? {
     var longest: Lane?
     for number in 1..<lanes where isStuck(Lane(number)) {
-      if longest.map({ progressAt[number] < progressAt[$0.index] }) ?? true {
+      if longest.map({ paces[number].stuckAt < paces[$0.index].stuckAt }) ?? true {
         longest = Lane(number)
       }
     }

@@ -15,9 +15,8 @@ extension Courier {
     var most: (lane: Lane, since: Instant)?
     let first = settings.rules.service == .http2 && settings.hasWebPush ? 0 : 1
     for number in first..<Lane.count where outbox.count(of: Lane(number)) > 0 {
-      if most.map({ progressAt[number] < $0.since }) ?? true {
-        most = (Lane(number), progressAt[number])
-      }
+      let since = paces[number].settledAt
+      if most.map({ since < $0.since }) ?? true { most = (Lane(number), since) }
     }
     return most
   }

@@ -49,7 +49,7 @@ extension HTTP2Link {
       message.number, wasSent: message.wasSent,
       fingerprint: message.fingerprint.low, device: message.identity.hash,
       namesTopic: !message.topic.isEmpty)
-    if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
+    if message.order > 0, !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     if waits.endsConnections(message.fingerprint.low), isTooEarly(place) { return }
     let requested: Session.Requested
     if service.isOfBrowsers {

@@ -17,9 +17,9 @@ struct Requests: ~Copyable {
     var connection = Courier.Connection.current
     /// Whether the notification names its own topic.
     var namesTopic: Bool
-    /// A hash of the `collapse-id` and the device token; 0: no `collapse-id`.
+    /// A hash of the `collapse-id` and the device token; 0: no `collapse-id`, or no known order.
     var collapse: UInt64 = 0
-    /// The order of reading: of two notifications, the newer one has the larger number.
+    /// Of two notifications, the newer one has the larger number.
     var order: UInt64 = 0
     /// When the request's frames were written; nil while they are in the batch.
     var sentAt: Instant?

@@ -81,7 +81,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
     let key =
       message.collapseID.isEmpty
       ? nil : "\(token) " + String(text.extracting(message.collapseID))
-    let isLate = key.map { shown[$0, default: 0] > order } ?? false
+    let isLate = order > 0 && key.map { shown[$0, default: 0] > order } ?? false
     open.append(
       OpenMessage(
         message: message.number, number: number, key: key, order: order, isLate: isLate))

@@ -396,3 +396,30 @@ func `an answer that is not documented is reported with its status and text`(
   #expect(told == ["418 " + text])
   #expect(world.recorded == [1])
 }
+
+// MARK: - Collapse IDs
+
+@Test func `an older notification that comes back from later replaces no newer one that failed`() {
+  let (world, service) = http2World()
+  func put(_ name: String, serial: Int, to tokens: [Int], _ members: String) {
+    let words = tokens.map { "\"\(World.token($0))\"" }.joined(separator: ", ")
+    let items = tokens.map {
+      Item(number: World.number($0, serial: serial), collapseKey: "tank \(tokens) []")
+    }
+    world.put(
+      name,
+      #"{"tokens": [\#(words)], "collapse-id": "tank", "payload": {"aps": {"badge": 1}, "n":\#(serial)}\#(members)}"#,
+      items: items, tells: true)
+  }
+  put("a", serial: 1, to: [1, 2], #", "not-before": 1700000100"#)
+  world.run(.seconds(90))
+  service.respond = { _ in (.answer(500, "{}"), 1) }
+  put("b", serial: 2, to: [1], "")
+  world.run(.seconds(9))
+  service.respond = { _ in (.accept, 1) }
+  world.run(.seconds(4))
+  let older = Set([1, 2].map { World.number($0, serial: 1) })
+  #expect(world.taken == older)
+  world.run(.seconds(600))
+  #expect(world.taken == older.union([World.number(1, serial: 2)]))
+}

@@ -71,10 +71,16 @@ extension Courier {
         identifier: notification.identifier, collapseID: notification.collapseID,
         pushType: notification.pushType,
         notification: self.identity(of: entry, notification),
-        order: UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset)),
+        order: order(of: text),
         number: message, wasSent: entry.wasSent),
       in: outbox.text(entry.text), to: outbox.subscription(entry))
     return true
+  }
+
+  /// Returns a number that is larger for a newer notification; 0: nobody knows.
+  private func order(of text: Outbox.TextEntry) -> UInt64 {
+    text.origin.hasWaited
+      ? 0 : UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset))
   }
 
   /// Settles and reports a message that is not delivered and needs no record.

@@ -106,7 +106,8 @@ public struct Message {
   public let pushType: PushType
   /// What identifies the notification at each reading.
   private let notification: UInt64
-  /// A number that increases in the order of the first readings.
+  /// A number that is larger for a newer notification; 0: the notification has come back from
+  /// `later/`, and may be older than others.
   public let order: UInt64
   /// The number that names the notification in its outcome.
   public let number: MessageNumber

@@ -46,7 +46,7 @@ struct TakenFiles: ~Copyable {
   private var usedSlots = 0
   /// The first of the used slots that are free.
   private var firstFree = TakenFiles.none
-  private var nextAge: UInt32 = 0
+  private var nextAge: UInt32 = 1
   /// The files that were read in part, which take turns.
   private var unread = Queue()
   /// The files whose notifications are all settled.

@@ -44,6 +44,7 @@ import Testing
     let bridge = try box.bridge()
     try bridge.line("without the last will, topic tinypush/fleet/one", in: .errors)
     try bridge.line("connected to the broker", in: .errors)
+    try wait(for: "the message") { try box.alerts() == ["wet"] }
     #expect(try bridge.terminate() == 0)
   }
 

@@ -204,7 +204,7 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
     let agent = try box.agent(
-      gateway, .certificate, isLimited ? settings(box) : ["status=\(box.path)/status"])
+      gateway, .certificate, isLimited ? settings(box, "limit=20/10m") : settings(box))
     func send(_ words: String...) throws {
       let sent = try box.run(
         Build.command(Build.host) + [

@@ -341,6 +341,24 @@ import Testing
     let gone = try box.run(check + ["--json"])
     #expect(gone.status == 69)
     #expect(gone.errors.contains("cannot connect to the broker 127.0.0.1:"), "\(gone.errors)")
+    // A broker with shared subscriptions is asked for their topic filters: it sends no message.
+    let (sharing, place) = try self.broker(
+      in: box, connack: "20 03 00 00 00",
+      """
+      print("first", asked, flush=True)
+      while asked:
+          if asked[0] == 0x82:
+              link.sendall(bytes.fromhex("90 04") + asked[2:4] + bytes.fromhex("00 01"))
+          asked = asked[2 + asked[1]:] or link.recv(4096)
+          print("next", asked, flush=True)
+      """)
+    try box.write(
+      "broker = 127.0.0.1:\(place)\nsubscribe = $share/boxes/b/#\n" + Self.simple, to: "mqtt.conf")
+    let shared = try box.run(check)
+    #expect(shared.status == 0, "\(shared.output)\(shared.errors)")
+    #expect(try sharing.wait() == 0)
+    #expect(sharing.output.contains("b/#") && sharing.output.contains("alerts/#"))
+    #expect(!sharing.output.contains("share/"), "\(sharing.output)")
   }
 
   @Test func `a rule for changes rings once for a state, and one for silence when no more comes`()

@@ -81,7 +81,7 @@ import Testing
     let key = "key=" + box.path + "/agent.key"
     let member = try box.checkup(gateway.port, as: box.asMember, [key, page])
     #expect(member.status == 0)
-    #expect(member.names("wrong") == [])
+    #expect(member.names("error") == [])
     #expect(member.names("warning").subtracting(CheckupTests.dependentOnMachine) == ["config.file"])
     for name in ["tmp", "new", "agent"] { #expect(member["spool." + name].state == "ok") }
     #expect(

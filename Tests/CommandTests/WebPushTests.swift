@@ -205,7 +205,7 @@ import Testing
   }
 
   @Test
-  func `an ended subscription is suppressed by its digest, and a failed one can be sent again`()
+  func `an ended subscription is suppressed by its digest until it is registered again`()
     throws
   {
     defer { box.end() }
@@ -236,8 +236,13 @@ import Testing
       again.errors.contains("not sent: the browser has been suppressed since ")
         && again.errors.contains("; the browser needs a new invitation: tinypush recipient invite"),
       "\(again.errors)")
-    // A registration lifts the suppression.
+    // A registration lifts the suppression: the agent asks the service again.
+    let refused = try sandbox.events("refused").count
     try box.add(subscription, to: "default")
+    try drop(4...4, to: "default")
+    let asked = try deliver(settings)
+    #expect(!asked.errors.contains("1 suppressed"), "\(asked.errors)")
+    #expect(try sandbox.events("refused").count == refused + 1)
   }
 
   @Test func `queue retry says that an alert to an ended subscription can never be sent`() throws {

@@ -230,6 +230,8 @@ final class Disk {
   var canRemove = true
   /// Whether files can be moved to `taken/`, and renamed there.
   var canTake = true
+  /// Whether a file of this name in `new/` can be taken.
+  var canTakeOf: (String) -> Bool = { _ in true }
   /// Whether `later/` can be read.
   var canScanLater = true
   /// Whether `later/` can be written.
@@ -290,7 +292,7 @@ final class Disk {
 
   /// Moves a file from `new/` to `taken/`, and returns its name there.
   func take(_ name: String) -> String? {
-    guard canTake, let file = new[name] else { return nil }
+    guard canTake, canTakeOf(name), let file = new[name] else { return nil }
     file.arrivalNs = file.changeTimeNs
     while taken.values.contains(where: { $0.name == name && $0.arrivalNs == file.arrivalNs }) {
       file.arrivalNs += 1

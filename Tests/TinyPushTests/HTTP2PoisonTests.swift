@@ -274,7 +274,7 @@ func `two notifications that the service never takes hold up no other`(cause: In
   #expect(service.requests < 5 * numbers.count)
 }
 
-@Test func `too many provider tokens end a run once after a while`() {
+@Test func `too many provider tokens count as failures in a row, which end a run once`() {
   let (world, service) = http2World(usesProviderToken: true, once: true)
   service.respond = { _ in (.answer(429, #"{"reason":"TooManyProviderTokenUpdates"}"#), 1) }
   for number in 1...3 { world.put("\(10_000 + number)", number) }

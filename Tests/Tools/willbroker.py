@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """An MQTT 5 broker that does not authorize clients with a will, and accepts all others.
 
-It prints "listening PORT", and answers one client at a time; it keeps no messages. With --closes, it
+It prints "listening PORT", and answers one client at a time; it keeps no messages, and sends one to
+whom subscribes to alerts/#. With --closes, it
 authorizes a will, but ends the connection if a client publishes.
 """
 import socket
@@ -40,6 +41,8 @@ def serve(client):
             client.sendall(b"\x40\x02" + body[2 + size:4 + size])
         elif kind == 8:
             client.sendall(b"\x90\x04" + body[:2] + b"\x00\x00")
+            if b"alerts/#" in body:
+                client.sendall(b"\x30\x0e\x00\x08alerts/1\x00wet")
         elif kind == 12:
             client.sendall(b"\xd0\x00")
 

@@ -74,7 +74,11 @@ enum Condition {
     _ comparison: Comparison, _ left: Span<UInt8>, _ right: Span<UInt8>
   ) -> Bool {
     if comparison == .contains { return left.contains(right) }
-    if let left = number(left), let right = number(right) {
+    // Different identifiers, such as those of cards, may be the same Double.
+    let mustBeSame =
+      (comparison == .equal || comparison == .different)
+      && (left.isLongerThanDouble || right.isLongerThanDouble)
+    if !mustBeSame, let left = number(left), let right = number(right) {
       return switch comparison {
       case .equal: left == right
       case .different: left != right
@@ -198,6 +202,16 @@ enum Condition {
 }
 
 extension Span<UInt8> {
+  /// Whether a Double does not hold all digits of this, or not its exponent.
+  fileprivate var isLongerThanDouble: Bool {
+    guard let exponent = indices.first(where: { self[$0] | 0x20 == UInt8(ascii: "e") }) else {
+      return count > 15 && indices.allSatisfy { self[$0].isDigit }
+    }
+    var digits = 0
+    while digits < count, self[count - 1 - digits].isDigit { digits += 1 }
+    return digits > 3 || Condition.number(self)?.isInfinite ?? false
+  }
+
   /// Whether a word with spaces around it is at an index.
   fileprivate func isWord(_ word: StaticString, at index: Int) -> Bool {
     let end = index + word.utf8CodeUnitCount

@@ -236,6 +236,7 @@ public struct FeedbackPull: ~Copyable {
         } else {
           let token = TokenIdentity(of: reader.token)
           if merge.isFull { finish(&merge, body) }
+          guard merge.error == 0 else { return }
           merge.add(SuppressionRecord(token: token, time: time, reason: .feedback))
         }
       }

@@ -89,6 +89,10 @@ public struct Bridge: ~Copyable {
   private var hasHeard = false
   /// Whether all that has come was taken: only then is a topic silent.
   private var isDrained = false
+  /// When the broker was there last.
+  private var heardAt = Instant(milliseconds: 0)
+  /// Whether topics would be silent for too long, and the broker must answer first.
+  private var isProbing = false
   /// What became of the messages.
   public private(set) var counts = Counts()
   /// Whether a connection is in use.
@@ -145,7 +149,8 @@ public struct Bridge: ~Copyable {
   }
 
   private mutating func forgetConnection(at now: Instant) {
-    if isAccepted { rules.disconnected(at: now) }
+    // A connection that has hung carried no messages.
+    if isAccepted { rules.disconnected(at: heardAt) }
     session.ended()
     subscriptions.ended()
     if batch.text.count > 0 { rules.forgetChanges() }
@@ -155,6 +160,7 @@ public struct Bridge: ~Copyable {
     hasAnswers = false
     problem = nil
     isDrained = false
+    isProbing = false
     isUp = false
     isAccepted = false
   }
@@ -185,7 +191,8 @@ public struct Bridge: ~Copyable {
   /// Some brokers do so when they do not speak the version of MQTT.
   ///
   /// - Returns: the version of MQTT of the next attempt, if it is another one.
-  public mutating func closed() -> BrokerSession.Version? {
+  public mutating func closed(at now: Instant) -> BrokerSession.Version? {
+    heardAt = now
     // The broker may not send the messages again: QoS 0, or a broker that was killed.
     batch.isDue = true
     return tryOtherVersion()
@@ -241,7 +248,7 @@ public struct Bridge: ~Copyable {
     wake.include(quietAt)
     guard isAccepted else { return wake }
     if !session.isAsking { wake.include(subscriptions.askAt) }
-    wake.include(rules.silentAt)
+    if !isProbing { wake.include(rules.silentAt) }
     return wake
   }
 
@@ -299,7 +306,11 @@ public struct Bridge: ~Copyable {
   }
 
   private mutating func dueStep(at now: Instant) -> Step? {
-    if hasHeard, quietAt != nil { quietAt = now + Self.quietTime }
+    if hasHeard {
+      if quietAt != nil { quietAt = now + Self.quietTime }
+      heardAt = now
+      isProbing = false
+    }
     hasHeard = false
     if batch.isDue {
       if batch.text.count > 0 { return .write }
@@ -316,6 +327,12 @@ public struct Bridge: ~Copyable {
       return .refused(filter: refusal.filter, reason: refusal.reason)
     }
     guard isDrained, message == nil, let due = rules.silentAt, due <= now else { return nil }
+    guard heardAt >= due else {
+      // The connection may have hung, so that no message comes.
+      if !isProbing { session.probe(at: now) }
+      isProbing = true
+      return nil
+    }
     if !batch.isFull, let rule = rules.appendSilence(at: now, to: &batch.text) {
       batch.notifications += 1
       return .silent(rule: rule)

@@ -434,6 +434,14 @@ public struct BrokerSession: ~Copyable {
     guard state == .up, now >= lastWritten + keepAlive else { return }
     // The broker has taken no bytes for as long as the keep alive.
     guard writer.hasRoom(0) else { throw .silent }
+    probe(at: now)
+  }
+
+  /// Asks whether the broker is there.
+  ///
+  /// If there is no room, the next ping follows.
+  mutating func probe(at now: Instant) {
+    guard writer.hasRoom(0) else { return }
     writer.begin(.ping)
     writer.end(.ping)
     wrote(at: now)

@@ -215,7 +215,7 @@ struct BridgeLoop: ~Copyable {
   }
 
   private mutating func connectionEnded(at now: Instant) {
-    let other = bridge.closed()
+    let other = bridge.closed(at: now)
     // Messages may wait to be written that the broker does not send again.
     if let step = try? bridge.next(at: now), step == .write { write(at: now) }
     guard bridge.isUp else { return }

@@ -210,7 +210,7 @@ final class BridgeSimulation {
     if let dialAt = bridge.dialAt {
       if dialAt <= now { dial() }
     } else if !broker.isConnected {
-      _ = bridge.closed()
+      _ = bridge.closed(at: now)
       if case .some(.write) = try? bridge.next(at: now) { write() }
       end(needsPerson: false)
     } else {

@@ -13,11 +13,27 @@ private final class Pair {
   init(_ rules: [String], filters: [String]) throws {
     bridge = Bridge(BrokerSession.Settings(), seed: 1, at: now)
     try take(rules, filters: filters)
+    connect()
+  }
+
+  /// Begins a connection, also after another one has ended.
+  func connect() {
     bridge.dialed()
     broker.accept()
     var login = BrokerSession.Login()
     login.clientID.append("box")
     bridge.logIn(login, at: now)
+  }
+
+  /// Takes a rule for a topic whose silence rings.
+  func watch(_ topic: String, seconds: Int) throws {
+    var rules = MessageRules(of: .topics)
+    try rules.begin(Array(topic.utf8).span)
+    try rules.set(.silentFor, to: Array("\(seconds)".utf8).span)
+    try rules.set(.alert, to: Array("\(topic) silent".utf8).span)
+    var filters = FilterList()
+    _ = filters.append(Array("#".utf8).span)
+    bridge.replace(&rules, &filters, at: now)
   }
 
   func take(_ alerts: [String], filters: [String]) throws {
@@ -40,7 +56,7 @@ private final class Pair {
 
   func next() throws -> Bridge.Step? { try bridge.next(at: now) }
 
-  func closed() -> BrokerSession.Version? { bridge.closed() }
+  func closed() -> BrokerSession.Version? { bridge.closed(at: now) }
 
   /// Gives the bridge what the broker has written.
   func read() {
@@ -69,11 +85,7 @@ private final class Pair {
     broker.cut()
     bridge = Bridge(BrokerSession.Settings(), seed: 2, isTakeover: true, at: now)
     try take(["{payload}"], filters: ["#"])
-    bridge.dialed()
-    broker.accept()
-    var login = BrokerSession.Login()
-    login.clientID.append("box")
-    bridge.logIn(login, at: now)
+    connect()
     let bytes = bridge.output.array
     broker.take(bytes)
     bridge.written(bytes.count, at: now)
@@ -196,13 +208,7 @@ private final class Pair {
 
 @Test func `silence counts once all was read, and not while the machine is suspended`() throws {
   let pair = try Pair(["{payload}"], filters: ["#"])
-  var rules = MessageRules(of: .topics)
-  try rules.begin(Array("pump".utf8).span)
-  try rules.set(.silentFor, to: Array("100".utf8).span)
-  try rules.set(.alert, to: Array("pump silent".utf8).span)
-  var filters = FilterList()
-  _ = filters.append(Array("#".utf8).span)
-  pair.bridge.replace(&rules, &filters, at: pair.now)
+  try pair.watch("pump", seconds: 100)
   _ = try pair.exchange()
   pair.now = pair.now + .seconds(1090)
   pair.bridge.slept(.seconds(1000))
@@ -211,7 +217,34 @@ private final class Pair {
   pair.now = pair.now + .seconds(10)
   #expect(try pair.next() == nil)
   pair.bridge.flush()
-  #expect(try pair.next() == .silent(rule: 0))
+  // The broker must answer first.
+  #expect(try pair.next() == nil)
+  let (steps, _) = try pair.exchange()
+  #expect(steps == [.silent(rule: 0), .write])
+}
+
+@Test func `no topic counts as silent while the connection hangs`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  try pair.watch("pump", seconds: 100)
+  _ = try pair.exchange()
+  // The broker's machine loses its power.
+  pair.now = pair.now + .seconds(100)
+  pair.bridge.flush()
+  #expect(try pair.next() == nil)
+  #expect(pair.bridge.wakeAt == pair.now + .seconds(30))
+  pair.now = pair.now + .seconds(30)
+  #expect(throws: BrokerProblem.silent) { try pair.next() }
+  pair.broker.cut()
+  pair.bridge.ended(needsPerson: false, at: pair.now)
+  // The time goes on with the next connection.
+  pair.connect()
+  _ = try pair.exchange()
+  pair.now = pair.now + .seconds(99)
+  pair.bridge.flush()
+  #expect(try pair.next() == nil)
+  pair.now = pair.now + .seconds(1)
+  let (steps, _) = try pair.exchange()
+  #expect(steps == [.silent(rule: 0), .write])
 }
 
 @Test func `the end of a subscription is told again on the next connection`() throws {
@@ -223,11 +256,7 @@ private final class Pair {
   pair.broker.cut()
   pair.bridge.ended(needsPerson: false, at: pair.now)
   #expect(pair.broker.session?.filters == ["a", "b"])
-  pair.bridge.dialed()
-  pair.broker.accept()
-  var login = BrokerSession.Login()
-  login.clientID.append("box")
-  pair.bridge.logIn(login, at: pair.now)
+  pair.connect()
   _ = try pair.exchange()
   #expect(pair.broker.session?.filters == ["b"])
 }

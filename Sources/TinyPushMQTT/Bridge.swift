@@ -144,11 +144,11 @@ public struct Bridge: ~Copyable {
   ///
   /// - Parameter needsPerson: whether only a person can solve the problem.
   public mutating func ended(needsPerson: Bool, at now: Instant) {
-    forgetConnection(at: now)
+    forgetConnection()
     attempts.ended(needsPerson: needsPerson, at: now)
   }
 
-  private mutating func forgetConnection(at now: Instant) {
+  private mutating func forgetConnection() {
     // A connection that has hung carried no messages.
     if isAccepted { rules.disconnected(at: heardAt) }
     session.ended()
@@ -167,7 +167,7 @@ public struct Bridge: ~Copyable {
 
   /// Connects at once with other settings, to what may be another broker.
   public mutating func beginAnew(_ settings: BrokerSession.Settings, at now: Instant) {
-    forgetConnection(at: now)
+    forgetConnection()
     self.settings = settings
     session = BrokerSession(settings)
     attempts.beginAnew(at: now)

@@ -101,7 +101,7 @@ private final class Pair {
       let count = min(room.count, broker.output.count)
       for index in 0..<count { room[index] = broker.output[index] }
       broker.output.removeFirst(count)
-      bridge.take(count)
+      if count > 0 { bridge.take(count) }
       if broker.output.isEmpty { bridge.flush() }
       while let step = try bridge.next(at: now) {
         steps.append(step)

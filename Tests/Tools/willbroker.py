@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """An MQTT 5 broker that does not authorize clients with a will, and accepts all others.
 
-It prints "listening PORT", and answers one client at a time; it keeps no messages, and sends one to
-whom subscribes to alerts/#. With --closes, it
-authorizes a will, but ends the connection if a client publishes.
+It prints "listening PORT", and answers one client at a time. It keeps no messages, and answers a
+subscription to alerts/# with a message as well. With --closes, it authorizes a will, but ends the
+connection if a client publishes.
 """
 import socket
 import sys

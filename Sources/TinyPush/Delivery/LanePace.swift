@@ -8,8 +8,9 @@ struct LanePace {
   private var settled = 0
 
   private static let patience = Duration.seconds(30)
-  /// A lane that settles fewer than this part of its messages each time needs half an hour for all of
-  /// them, which take the room of others until then.
+  /// A lane that settles a 64th of its messages in that time needs half an hour for all of them.
+  ///
+  /// They take the room of others until then.
   private static let part = 64
 
   /// Notes the first message of an empty lane.

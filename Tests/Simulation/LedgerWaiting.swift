@@ -265,13 +265,16 @@ extension Ledger {
   private func comes(_ item: Item, before other: Item) -> Bool? {
     let serial = World.serial(of: item.number ?? 0)
     if serial > 0, serial == World.serial(of: other.number ?? 0) { return false }
-    if item.file == other.file { return item.identity < other.identity }
-    guard suppressing.isClockSteady else { return nil }
     // When an item that was appended to a file came, the agent knows only roughly.
     let (until, otherUntil) = (lastChange(of: item), lastChange(of: other))
+    let hasGrown = until != item.putAt || otherUntil != other.putAt
+    if item.file == other.file, suppressing.isClockSteady || !hasGrown {
+      return item.identity < other.identity
+    }
+    guard suppressing.isClockSteady else { return nil }
     if until < other.putAt { return true }
     if otherUntil < item.putAt { return false }
-    guard until == item.putAt, otherUntil == other.putAt else { return nil }
+    guard !hasGrown else { return nil }
     return (item.source, item.identity) < (other.source, other.identity)
   }
 

@@ -161,7 +161,7 @@ enum TokenCommand {
     guard isDone else {
       let status = SuppressionDirectory.explain(
         changes.error, config.state.pointer, isAgent: false, in: &message)
-      message.append("; nothing has changed")
+      message.append("; the list may not have the changes, so run the command again")
       throw arguments.fail(status, message)
     }
     if changes.wasDamaged {

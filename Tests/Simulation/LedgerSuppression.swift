@@ -231,15 +231,16 @@ extension Ledger {
 
   /// When the app registered a notification's token, as the notification or its recipients file says.
   private func registered(_ number: Int) -> UInt32 {
-    max(suppressing.said[World.serial(of: number)] ?? 0, listed(number % World.tokensMax))
+    max(
+      credible(suppressing.said[World.serial(of: number)]),
+      credible(suppressing.listed[number % World.tokensMax]))
   }
 
-  /// When the app registered a token, as a recipients file says; 0: unknown, or in the future.
-  private func listed(_ token: Int) -> UInt32 {
-    let registered = suppressing.listed[token] ?? 0
+  /// Returns a time of registration; 0 if it is unknown or more than a day in the future.
+  private func credible(_ registered: UInt32?) -> UInt32 {
     // While the clock is not set, the agent takes each time for past.
-    guard let wall = timeline.time.wallSeconds else { return registered }
-    return Int64(registered) > wall ? 0 : registered
+    guard let registered, let wall = timeline.time.wallSeconds else { return registered ?? 0 }
+    return Int64(registered) > wall + 86_400 ? 0 : registered
   }
 
   /// Checks a frame that is about to be written.
@@ -248,8 +249,9 @@ extension Ledger {
     guard serial == 0 || suppressing.said[serial] != nil else { return }
     let token = number % World.tokensMax
     // The clock may have been set since the agent looked.
-    let listed = suppressing.isClockSteady ? 0 : suppressing.listed[token] ?? 0
-    let registered = max(registered(number), listed)
+    let registered =
+      suppressing.isClockSteady
+      ? registered(number) : max(suppressing.said[serial] ?? 0, suppressing.listed[token] ?? 0)
     if suppressing.since.allSatisfy({ $0.forbids(token, registered: registered) }) {
       complain("\(number) is sent, and its token is suppressed")
     }
@@ -269,11 +271,10 @@ extension Ledger {
   /// Whether the agent may withhold a notification because it knew the token as suppressed.
   func isSuppressed(_ number: Int, _ item: Item) -> Bool {
     let token = number % World.tokensMax
-    // What is in the future when the file is read, may be in the past now.
-    let isOld = suppressing.isClockSteady && suppressing.listed[token] ?? 0 < Workload.start
     // A summary goes to a token of a recipients file, but not to the file.
-    let listed = isOld && item.list != nil ? listed(token) : 0
-    let registered = max(item.registered, listed)
+    let listed = item.list != nil ? credible(suppressing.listed[token]) : 0
+    // What is in the future after the clock was set back, may be in the past now.
+    let registered = suppressing.isClockSteady ? max(credible(item.registered), listed) : 0
     func isSuppressed(since time: UInt32) -> Bool { registered == 0 || registered < time }
     if let time = suppressing.present[token], isSuppressed(since: time) { return true }
     return suppressing.past[token, default: []].contains {

@@ -234,21 +234,36 @@ func `notifications behind one with a skipped recipients file are not lost at a 
   #expect(world.accepted == [2, 1, 3])
 }
 
-@Test(arguments: [
-  // The app was gone at 1000 seconds after the start.
-  (0, [2]), (900, [2]), (1000, [1, 2]), (1500, [1, 2]), (5000, [2]),
-])
-func `a line that says when the app was registered again ends an older suppression`(
-  after: Int, accepted: [Int]
+@Test(
+  arguments: [
+    // The app was gone at 1000 seconds after the start.
+    (0, [2]), (900, [2]), (1000, [1, 2]), (1500, [1, 2]), (5000, [1, 2]), (2000 + 86_400, [1, 2]),
+    (2100 + 86_400, [2]),
+  ], [false, true])
+func `a time at which the app was registered again ends an older suppression`(
+  time: (after: Int, accepted: [Int]), isListed: Bool
 ) {
+  let (after, accepted) = time
   let world = World(once: true)
   let start = Int(Workload.start)
   world.wallAtStart = Workload.start + 2000
   _ = world.disk.suppression.merge([World.record(1, UInt32(start) + 1000, .gone)], isWhole: true)
-  world.putList(
-    "family", World.token(1) + (after > 0 ? " registered=\(start + after)" : ""),
-    World.token(2))
-  put(world, "a", toFamily, 1, 2)
+  // A line of a recipients file can state the time, and a notification can.
+  if isListed {
+    world.putList(
+      "family", World.token(1) + (after > 0 ? " registered=\(start + after)" : ""),
+      World.token(2))
+    put(world, "a", toFamily, 1, 2)
+  } else {
+    let text = World.notification(
+      1, 2, with: after > 0 ? #", "registered": \#(start + after)"# : "")
+    let items = [1, 2].map { number in
+      var item = Item(number: number)
+      item.registered = after > 0 ? UInt32(start + after) : 0
+      return item
+    }
+    world.put("a", text, items: items, tells: true)
+  }
   world.runToEnd()
   #expect(world.accepted == accepted)
   #expect(world.courier.counters.suppressed == (accepted.count == 1 ? 1 : 0))

@@ -274,6 +274,22 @@ func `what was not read yet of a file that somebody drops is not sent either`(is
   #expect(world.waiting == [])
 }
 
+@Test func `a dropped notification holds back no other one with the same content`() throws {
+  let world = World()
+  world.forbidsLoss = false
+  world.response = { $0.connection == 1 ? .vanish : .accept }
+  world.put("a", text: World.notification(1, with: #", "again-after": 3600"#), numbers: [1])
+  world.run(.milliseconds(100))
+  let dropped = try #require(world.taken.keys.first)
+  _ = world.disk.remove(dropped, bytes: .max)
+  world.courier.dropRemoved { _ in true }
+  world.run(.seconds(60))
+  world.put("b", text: World.notification(1, with: #", "again-after": 3600"#), numbers: [1])
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+  #expect(world.courier.counters.duplicates == 0)
+}
+
 @Test func `a large file that somebody removes from taken/ is given up, and delays no other`() {
   let world = World(once: true)
   world.forbidsLoss = false

@@ -240,6 +240,24 @@ private func alerts(_ world: World) -> [String] {
   #expect(world.courier.counters.expired == 1)
 }
 
+@Test func `the longer alerts wait for the limit, the less often they are written again`() {
+  let world = world(RateLimit(count: 10, period: .seconds(600)))
+  for number in 0..<210 { world.put("\(1000 + number)", 7, collapsing: "door \(number)") }
+  world.run(.seconds(3200))
+  // Each minute has room for one more alert, and the last alerts came back after 52 minutes.
+  #expect(world.accepted.count == 10 + 52)
+  #expect(world.courier.counters.postponed < 200 * 12)
+}
+
+@Test func `an alert that no summary counts promises no summary`() {
+  let world = world(nil, all: RateLimit(count: 1, period: .seconds(86_400)))
+  for number in 1...1100 { world.put("\(1000 + number)", number) }
+  world.run(.seconds(60))
+  let promises = world.failures.count { $0.reason.contains("a summary is sent instead") }
+  #expect(world.failures.count == 1099)
+  #expect(promises == 1024)
+}
+
 @Test func `limit-all limits the alerts to all tokens`() {
   let world = world(nil, all: RateLimit(count: 3, period: .seconds(60)))
   world.put("a", 1, 2, 3, 4, 5)

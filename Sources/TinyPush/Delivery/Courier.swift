@@ -194,7 +194,7 @@ public struct Courier: ~Copyable {
       case .returned(let wasSent, let notBefore):
         if wasSent { outbox[message].wasSent = true }
         if files[outbox[text: outbox[message].text].file].isDropped {
-          settle(message)
+          drop(message)
         } else if let notBefore {
           outbox.delay(message, until: notBefore)
         } else {

@@ -80,9 +80,14 @@ extension Courier {
       files.decide(number, .isGone)
       files[number].isDropped = true
     }
-    while let message = outbox.firstWaiting(where: { files[$1.file].isDropped }) {
-      settle(message)
-    }
+    while let message = outbox.firstWaiting(where: { files[$1.file].isDropped }) { drop(message) }
+  }
+
+  /// Settles a message of a file that was removed.
+  mutating func drop(_ message: MessageNumber) {
+    let entry = outbox[message]
+    if let notification = notification(entry.text) { forgetSending(notification, entry) }
+    settle(message)
   }
 
   /// Plans a scan, since events of `new/` were lost.

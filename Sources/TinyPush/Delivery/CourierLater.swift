@@ -43,18 +43,21 @@ extension Courier {
       }
       replaceRest(of: entry.text)
     }
-    let arrivalNs = outbox[text: entry.text].origin.arrivalNs
-    let age = time.clockMilliseconds / 1000 - arrivalNs / 1_000_000_000
     let untilDue = Int64(time.now.until(entry.until).milliseconds + 1999) / 1000
     // A lane is free sooner than a service that takes nothing is well.
     let lacksLane =
       entry.lane == .devices && entry.subscription != Outbox.none && !entry.lostLane
     let longest = lacksLane || isStopping ? Self.postponedMin : Self.postponedMax
-    let wait = max(min(max(age / 2, Self.postponedMin), longest), untilDue)
+    let wait = max(min(max(age(of: entry.text) / 2, Self.postponedMin), longest), untilDue)
     // While the clock is not set, nothing is due.
     postpone(
       message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait),
       lifeStart(of: notification, in: file))
+  }
+
+  /// Returns how many seconds ago a notification came, by the wall clock.
+  func age(of text: UInt16) -> Int64 {
+    time.clockMilliseconds / 1000 - outbox[text: text].origin.arrivalNs / 1_000_000_000
   }
 
   /// The shortest and the longest wait for another service to have room, in seconds.

@@ -47,14 +47,17 @@ extension Courier {
     }
     // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
-      let wait = time.now.until(refusal.roomAt).milliseconds
+      let untilRoom = Int64((time.now.until(refusal.roomAt).milliseconds + 999) / 1000)
+      // If many wait, few of them find room. The wait grows with the age, so that the others are
+      // not all written again each time.
+      let longest = Int64(refusal.limit.period.milliseconds / 1000)
+      let wait = max(untilRoom, min(age(of: entry.text) / 2, longest))
       replaceRest(of: entry.text)
-      return postpone(
-        message, notification, until: UInt32(clamping: wall + Int64((wait + 999) / 1000)), born)
+      return postpone(message, notification, until: UInt32(clamping: wall + wait), born)
     }
     // A summary is sent to a device token.
     let topic =
-      entry.subscription == Outbox.none
+      limits.storms.isUnderWay(for: entry.token) && entry.subscription == Outbox.none
       ? limits.storms.topicNumber(of: notification, in: outbox.text(entry.text)) : nil
     recorder.limit(refusal, notification, message, topic: topic, in: outbox, files)
   }

@@ -110,9 +110,15 @@ extension Courier {
 
   /// Returns when the app last registered the token, in UNIX seconds; 0: unknown.
   func registration(of entry: Outbox.Entry, _ notification: Notification) -> UInt32 {
-    // A time in the future would override each answer that the app is gone.
-    let isPast = time.wallSeconds.map { Int64(entry.registered) <= $0 } ?? true
-    return max(notification.registered, isPast ? entry.registered : 0)
+    max(credible(notification.registered), credible(entry.registered))
+  }
+
+  /// Returns a time of registration, or 0 if it is more than a day in the future.
+  ///
+  /// Such a time would override each answer that the app is gone.
+  private func credible(_ registered: UInt32) -> UInt32 {
+    guard let wall = time.wallSeconds, Int64(registered) > wall + 86_400 else { return registered }
+    return 0
   }
 
   // MARK: - Replacing

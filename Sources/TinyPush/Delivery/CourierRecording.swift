@@ -156,7 +156,7 @@ extension Courier {
     let file = outbox[text: entry.text].file
     outbox.move(message, to: .link)
     if case .postponed = entry.outcome {
-      return files[file].isDropped ? settle(message) : postpone(message)
+      return files[file].isDropped ? drop(message) : postpone(message)
     }
     guard case .rejected(let rejection) = entry.outcome, let notification = notification(entry.text)
     else { return recorder.settle(entry.outcome, entry.text, message, in: outbox) }

@@ -32,7 +32,7 @@ extension Recorder {
     refusal.limit.append(to: &reason)
     reason.append(refusal.isOverall ? " from this machine" : " to one token")
     reason.append(
-      entry.subscription == Outbox.none
+      topic != nil
         ? ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
         : ", and there were more. To send this alert, run: tinypush queue retry ")
     reason.append(operand: files.name(source.file))

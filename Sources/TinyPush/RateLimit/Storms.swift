@@ -57,6 +57,9 @@ struct Storms: ~Copyable {
     return true
   }
 
+  /// Whether a summary will say how many alerts the token did not get.
+  func isUnderWay(for token: DeviceToken) -> Bool { index(of: token) != nil }
+
   /// Returns the number of a notification's topic; nil: there are too many topics.
   mutating func topicNumber(of notification: Notification, in text: Span<UInt8>) -> UInt8? {
     let topic = text.extracting(notification.topic)

@@ -204,7 +204,7 @@ enum Condition {
 extension Span<UInt8> {
   /// Whether a Double does not hold all digits of this, or not its exponent.
   fileprivate var isLongerThanDouble: Bool {
-    guard let exponent = indices.first(where: { self[$0] | 0x20 == UInt8(ascii: "e") }) else {
+    guard indices.contains(where: { self[$0] | 0x20 == UInt8(ascii: "e") }) else {
       return count > 15 && indices.allSatisfy { self[$0].isDigit }
     }
     var digits = 0

@@ -16,12 +16,8 @@ struct BridgeState: ~Copyable {
     guard config.status.span.equals(Config.packagedStatus.span) else { return }
     let command: StaticString =
       "exec timeout 5 systemctl show tinypush-mqtt --property=ActiveState,StatusText 2>/dev/null"
-    guard let answer = popen(command.cString, ("re" as StaticString).cString) else { return }
-    var line: UnsafeMutablePointer<CChar>?
-    var room = 0
-    while getline(&line, &room, answer) >= 0, let line { take(CString.span(line).trimmed()) }
-    free(line)
-    pclose(answer)
+    guard var answer = InputLines(outputOf: command) else { return }
+    while let line = answer.next() { take(line.trimmed()) }
     guard isRunning == false else { return }
     words.clear()
     words.append("not running: systemctl status tinypush-mqtt shows why")

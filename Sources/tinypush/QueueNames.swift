@@ -49,23 +49,13 @@ enum QueueNames {
         body(name)
         continue
       }
-      guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
+      guard var lines = InputLines() else {
         return arguments.fail(.noInput, "cannot read standard input")
       }
-      var line: UnsafeMutablePointer<CChar>?
-      var room = 0
-      let end: Int32 = options.isNull ? 0 : Int32(UInt8.lineFeed)
-      while true {
-        let count = getdelim(&line, &room, end, file)
-        guard count > 0, let line else { break }
-        let isEnded = line[Int(count) - 1] == CChar(end)
-        let bytes = UnsafeRawBufferPointer(start: line, count: Int(count) - (isEnded ? 1 : 0))
-        if bytes.count > 0 { body(Span(_unsafeBytes: bytes)) }
+      while let name = lines.next(end: options.isNull ? 0 : .lineFeed) {
+        if name.count > 0 { body(name) }
       }
-      let isBroken = ferror(file) != 0
-      free(line)
-      fclose(file)
-      if isBroken { return arguments.fail(.inputOutput, "cannot read all of standard input") }
+      if lines.isBroken { return arguments.fail(.inputOutput, "cannot read all of standard input") }
     }
     return .ok
   }

@@ -230,24 +230,18 @@ enum RecipientCommand {
       try name(operand, arguments)
       index += 1
     }
-    var error: Int32 = 0
-    guard
-      let listing = RecipientsListing(
-        config.recipients.span, config.courier.rules.service, error: &error)
-    else {
-      throw fail(error, config.recipients.span, nil, arguments)
-    }
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
     var lines = RecipientLines(isJSON: isJSON, config)
     var status = ExitStatus.ok
     if arguments.operand(1) == nil {
-      error = listing.forEachName { name in
-        status = list(name, listing, &lines, arguments, config) ?? status
+      let error = files.forEachName { name in
+        status = list(name, files, &lines, arguments, config) ?? status
       }
       guard error == 0 else { throw fail(error, config.recipients.span, nil, arguments) }
     }
     index = 1
     while let operand = arguments.operand(index) {
-      status = list(CString.span(operand), listing, &lines, arguments, config) ?? status
+      status = list(CString.span(operand), files, &lines, arguments, config) ?? status
       index += 1
     }
     return status
@@ -256,11 +250,11 @@ enum RecipientCommand {
   /// Lists one file; prints what is wrong, and returns the exit status of that.
   @inline(never)
   private static func list(
-    _ name: Span<UInt8>, _ listing: borrowing RecipientsListing, _ lines: inout RecipientLines,
+    _ name: Span<UInt8>, _ files: borrowing RecipientsFiles, _ lines: inout RecipientLines,
     _ arguments: borrowing Arguments, _ config: borrowing Config
   ) -> ExitStatus? {
     var status: ExitStatus?
-    let error = listing.forEachLine(in: name) { number, content, line in
+    let error = files.forEachLine(in: name) { number, content, line in
       switch content {
       case .nothing: break
       case .recipient(let recipient): lines.print(name, number, recipient, line)
@@ -272,6 +266,7 @@ enum RecipientCommand {
         text.append(": ", problem.text)
         status = arguments.fail(.dataRefused, text)
       }
+      return true
     }
     lines.flush()
     guard error == 0 else { return fail(error, config.recipients.span, name, arguments) }

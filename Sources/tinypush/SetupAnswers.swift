@@ -239,14 +239,8 @@ struct SetupAnswers: ~Copyable {
         "the questions are asked on a terminal: give --answers FILE with the lines app = bark, signing-key = PATH and token = TOKEN (tinypush help setup)"
       )
     }
-    guard let input = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
+    guard var lines = InputLines() else {
       throw arguments.fail(.noInput, "cannot read standard input")
-    }
-    var line: UnsafeMutablePointer<CChar>?
-    var room = 0
-    defer {
-      free(line)
-      fclose(input)
     }
     for number in 0..<Question.count {
       let question = Question(rawValue: number)!
@@ -255,11 +249,10 @@ struct SetupAnswers: ~Copyable {
       while true {
         show(question, problem)
         problem.clear()
-        guard getline(&line, &room, input) >= 0, let line else {
+        guard let answer = lines.next()?.trimmed() else {
           throw arguments.fail(.noInput, "the answers end here, and nothing was written")
         }
         let before = places[number]
-        let answer = CString.span(line).trimmed()
         if answer.count > 0 { set(question, to: answer) }
         if isRight(question, &problem) { break }
         places[number] = before

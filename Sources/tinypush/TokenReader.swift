@@ -13,24 +13,21 @@ enum TokenReader {
   ) throws(ExitStatus) {
     let word = CString.span(operand)
     guard word.equals("-") else { return try body(token(word, arguments)) }
-    guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
+    guard var lines = InputLines() else {
       throw arguments.fail(.noInput, "cannot read standard input")
     }
-    var line: UnsafeMutablePointer<CChar>?
-    var room = 0
-    defer {
-      free(line)
-      fclose(file)
-    }
     var number: UInt64 = 0
-    while getline(&line, &room, file) >= 0, let line {
+    while let line = lines.next() {
       number += 1
-      let text = CString.span(line).trimmed()
+      let text = line.trimmed()
       guard text.count > 0 else { continue }
       guard let token = DeviceToken(printed: text) else {
         throw refuse(text, line: number, arguments)
       }
       try body(token)
+    }
+    guard !lines.isBroken else {
+      throw arguments.fail(.inputOutput, "cannot read all of standard input; nothing has changed")
     }
   }
 

@@ -99,24 +99,14 @@ struct TraceCommand: ~Copyable {
   ) throws(ExitStatus) {
     let command: StaticString =
       "exec journalctl --quiet --no-pager --output=short-iso --unit='tinypush*' 2>/dev/null"
-    let mode = ("re" as StaticString).cString
-    let file: UnsafeMutablePointer<FILE>?
-    if let path {
-      let isInput = strcmp(path, ("-" as StaticString).cString) == 0
-      file = isInput ? fdopen(dup(STDIN_FILENO), mode) : fopen(path, mode)
-    } else {
-      file = popen(command.cString, mode)
-    }
-    guard let file else {
+    let opened = path != nil ? InputLines(path) : InputLines(outputOf: command)
+    guard var lines = opened else {
       throw arguments.fail(
         .noInput, "cannot read the log: ",
         CString.span(path ?? ("the journal" as StaticString).cString))
     }
-    var line: UnsafeMutablePointer<CChar>?
-    var room = 0
-    while getline(&line, &room, file) >= 0, let line { take(line: CString.span(line)) }
-    free(line)
-    if path == nil { isJournalClosed = pclose(file) != 0 } else { fclose(file) }
+    while let line = lines.next() { take(line: line) }
+    isJournalClosed = !lines.close() && path == nil
   }
 
   private mutating func take(line: Span<UInt8>) {

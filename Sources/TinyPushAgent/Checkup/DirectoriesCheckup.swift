@@ -235,12 +235,8 @@ extension Checkup {
 
   /// Warns of recipients files with which an alert reaches nobody.
   private mutating func reportUnreached(_ config: borrowing Config) {
-    var error: Int32 = 0
-    guard
-      let listing = RecipientsListing(
-        config.recipients.span, config.courier.rules.service, error: &error)
-    else { return }
-    let names = listing.names()
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
+    let names = files.names()
     var suppressed = SuppressedRecipients(config)
     var start = 0
     for index in 0..<names.count where names.unsafeBytes[index] == 0 {

@@ -45,24 +45,19 @@ extension Checkup {
   }
 
   private mutating func findHosts(_ config: borrowing Config, _ hosts: inout Hosts) {
-    var error: Int32 = 0
-    guard
-      let listing = RecipientsListing(
-        config.recipients.span, config.courier.rules.service, error: &error)
-    else { return }
-    Self.find(in: listing, &hosts)
-  }
-
-  private static func find(in listing: borrowing RecipientsListing, _ hosts: inout Hosts) {
-    let names = listing.names()
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
+    let names = files.names()
     var start = 0
     for index in 0..<names.count where names.unsafeBytes[index] == 0 {
-      _ = listing.forEachLine(in: names.unsafeBytes.extracting(start..<index)) { _, line, text in
-        guard case .recipient(let recipient) = line, !recipient.subscription.isEmpty else { return }
+      _ = files.forEachLine(in: names.unsafeBytes.extracting(start..<index)) { _, line, text in
+        guard case .recipient(let recipient) = line, !recipient.subscription.isEmpty else {
+          return true
+        }
         let word = text.extracting(recipient.subscription)
         do throws(Subscription.Problem) {
           hosts.add(word.extracting(try Subscription(word).authority))
         } catch {}
+        return true
       }
       start = index + 1
     }

@@ -7,7 +7,7 @@ struct FailedCheck: ~Copyable {
   static let lineBytesMax = NotificationReader.objectBytesMax + 16_384
 
   private let rules: Rules
-  private let lists: RecipientsLookup
+  private let lists: RecipientsFiles
   private var suppressed: SuppressionLists
   private var findings = Findings()
   /// Why the line stays.
@@ -17,7 +17,7 @@ struct FailedCheck: ~Copyable {
 
   init(_ config: borrowing Config) {
     rules = config.courier.rules
-    lists = RecipientsLookup(config.recipients.span, rules.service)
+    lists = RecipientsFiles(config.recipients.span, rules.service)
     suppressed = SuppressionLists(state: config.state.pointer)
   }
 

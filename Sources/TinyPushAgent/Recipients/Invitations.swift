@@ -141,14 +141,9 @@ public struct Invitations: ~Copyable {
 
   private func removeEnded(at now: Int64) {
     let directory = directory.number
-    guard let stream = fdopendir(dup(directory)) else { return }
-    defer { closedir(stream) }
-    while let entry = readdir(stream) {
-      withUnsafePointer(to: &entry.pointee.d_name) { name in
-        name.withMemoryRebound(to: CChar.self, capacity: 256) { name in
-          Self.remove(name, in: directory, ifEndedAt: now)
-        }
-      }
+    let room = FixedBuffer<UInt8>(capacity: 4096)
+    DirectoryEntry.forEach(in: directory, room.room()) { entry in
+      Self.remove(entry.name, in: directory, ifEndedAt: now)
     }
   }
 

@@ -14,7 +14,7 @@ extension RecipientsFile {
   /// Looks for a recipients file of this name in a directory.
   @inline(never)
   package static func presence(of name: Span<UInt8>, in directory: Span<UInt8>) -> Presence {
-    let found = RecipientsLookup(directory, .http2).look(into: name)
+    let found = RecipientsFiles(directory, .http2).look(into: name)
     switch found.error {
     case 0: return found.hasRecipients ? .present : .empty
     case ENOENT, EINVAL, EISDIR: return .missing

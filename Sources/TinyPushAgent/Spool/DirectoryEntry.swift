@@ -2,22 +2,22 @@ import CLinux
 import TinyPush
 
 /// An entry of a directory, as the directory describes it.
-struct DirectoryEntry {
+package struct DirectoryEntry {
   /// The NUL-terminated name, which is valid until the next entry is read.
-  var name: UnsafePointer<CChar>
+  package var name: UnsafePointer<CChar>
   var inode: UInt64
   /// The type, one of DT_*.
   var kind: UInt32
 
   /// Whether it may be a regular file; some file systems do not tell.
   var mayBeFile: Bool { kind == UInt32(DT_REG) || kind == UInt32(DT_UNKNOWN) }
-  var isHidden: Bool { name.pointee == CChar(UInt8.dot) }
+  package var isHidden: Bool { name.pointee == CChar(UInt8.dot) }
 
   /// Calls `body` with each entry of a directory, and returns whether all were read.
   ///
   /// An entry that is added or removed meanwhile may be missing or not.
   @discardableResult
-  static func forEach(
+  package static func forEach(
     in directory: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, _ body: (DirectoryEntry) -> Void
   ) -> Bool {
     var restart: Int32 = 1

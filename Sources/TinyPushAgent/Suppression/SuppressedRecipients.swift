@@ -3,12 +3,12 @@ import TinyPush
 /// Finds the recipients of a notification that are suppressed.
 public struct SuppressedRecipients: ~Copyable {
   private var suppressed: SuppressionLists
-  private let lists: RecipientsLookup
+  private let lists: RecipientsFiles
 
   /// Opens the suppression list; if it cannot be read, no token counts as suppressed.
   public init(_ config: borrowing Config) {
     suppressed = SuppressionLists(state: config.state.pointer)
-    lists = RecipientsLookup(config.recipients.span, config.courier.rules.service)
+    lists = RecipientsFiles(config.recipients.span, config.courier.rules.service)
   }
 
   deinit {}
@@ -29,7 +29,7 @@ public struct SuppressedRecipients: ~Copyable {
   }
 
   private static func count(
-    in list: Span<UInt8>, _ lists: borrowing RecipientsLookup,
+    in list: Span<UInt8>, _ lists: borrowing RecipientsFiles,
     _ suppressed: inout SuppressionLists
   ) -> (recipients: Int, reached: Int) {
     var (recipients, reached) = (0, 0)
@@ -59,7 +59,7 @@ public struct SuppressedRecipients: ~Copyable {
   @inline(never)
   private static func forEach(
     of notification: Notification, in text: Span<UInt8>, _ suppressed: inout SuppressionLists,
-    _ lists: borrowing RecipientsLookup, _ body: (DeviceToken, Bool, SuppressionRecord) -> Void
+    _ lists: borrowing RecipientsFiles, _ body: (DeviceToken, Bool, SuppressionRecord) -> Void
   ) {
     let registered = notification.registered
     var digits = notification.firstToken

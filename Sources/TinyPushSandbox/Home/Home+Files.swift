@@ -80,18 +80,8 @@ extension Home {
     guard directory >= 0 else { return }
     defer { close(directory) }
     let entries = FixedBuffer<UInt8>(capacity: 4096)
-    while true {
-      let count = clinux_read_directory(
-        directory, entries.room().baseAddress, entries.capacity, 0)
-      guard count > 0 else { return }
-      var place = 0
-      while place < count {
-        var inode: UInt64 = 0
-        var kind: UInt32 = 0
-        guard let name = clinux_next_entry(entries.room().baseAddress, &place, &inode, &kind)
-        else { return }
-        if name[0] != CChar(UInt8.dot) && isDirectory(directory, name) { body(CString.span(name)) }
-      }
+    DirectoryEntry.forEach(in: directory, entries.room()) { entry in
+      if !entry.isHidden, isDirectory(directory, entry.name) { body(CString.span(entry.name)) }
     }
   }
 

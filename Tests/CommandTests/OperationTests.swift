@@ -227,6 +227,8 @@ import Testing
     let systemctl = try String(contentsOfFile: Build.tools + "/systemctl", encoding: .utf8)
     try board.write(systemctl, to: "usr/bin/systemctl")
     chmod(board.root + "/usr/bin/systemctl", 0o755)
+    let made = try board.run(["systemd-tmpfiles", "--create", "tinypush.conf"])
+    #expect(made.status == 0, "\(made.errors)")
     try run(
       Recipe.text("upgrade").replacing(
         #/apt install \S+\n/#, with: "systemctl restart tinypush\n"), on: board, in: box)
@@ -241,10 +243,16 @@ import Testing
 
   /// Returns a pattern for a line of the page: uppercase words stand for texts.
   private func pattern(_ line: String) throws -> Regex<AnyRegexOutput> {
-    let parts = line.split(separator: #/\b[A-Z]{2,}\b/#, omittingEmptySubsequences: false)
-    return try Regex(
-      parts.map { NSRegularExpression.escapedPattern(for: String($0)) }
-        .joined(separator: ".+"))
+    let words = line.split(separator: " ").map { word in
+      switch word {
+      case "NUMBER": #"\d+"#
+      case "NAME", "TOKEN", "HOST", "HOST:", "SPOOL": #"\S+"#
+      case "REASON", "TIME", "TEXT": ".+"
+      default: NSRegularExpression.escapedPattern(for: String(word))
+      }
+    }
+    // The level stands before the text.
+    return try Regex(": " + words.joined(separator: " "))
   }
 
   @Test func `the log has each line that the page explains`() throws {

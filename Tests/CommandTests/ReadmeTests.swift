@@ -102,8 +102,15 @@ import Testing
       for link in text.matches(of: #/\]\(([^)\s]+)\)/#) where !link.1.hasPrefix("https://") {
         count += 1
         let folder = (page as NSString).deletingLastPathComponent
-        let path = "\(Build.package)/\(folder)/\(link.1.prefix { $0 != "#" })"
+        let parts = link.1.split(separator: "#", omittingEmptySubsequences: false)
+        let path = "\(Build.package)/" + (parts[0].isEmpty ? page : "\(folder)/\(parts[0])")
         #expect(FileManager.default.fileExists(atPath: path), "\(page): \(link.1)")
+        guard parts.count > 1 else { continue }
+        let headings = try String(contentsOfFile: path, encoding: .utf8)
+          .matches(of: #/(?m)^#+ (.+)$/#).map {
+            $0.1.lowercased().replacing(" ", with: "-").filter { $0.isLetter || $0 == "-" }
+          }
+        #expect(headings.contains(String(parts[1])), "\(page): \(link.1)")
       }
     }
     #expect(count > 10)

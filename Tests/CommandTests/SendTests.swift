@@ -443,6 +443,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let help = try box.tinypush("send", "--help")
+    #expect(help.status == 0 && help.output.contains("--to"))
     #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
   }
 

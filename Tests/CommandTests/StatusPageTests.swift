@@ -354,6 +354,24 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
+  private enum Lock: String { case read = "F_RDLCK", write = "F_WRLCK" }
+
+  /// Locks a file of a box in another process (37: F_OFD_SETLK).
+  private func lock(_ file: String, _ kind: Lock, in box: Box) throws -> Child {
+    let lock = try box.start([
+      "python3", "-c",
+      """
+      import fcntl, signal, struct, sys
+      page = open(sys.argv[1], "r+")
+      fcntl.fcntl(page, 37, struct.pack("hhqqi4x", fcntl.\(kind.rawValue), 0, 0, 0, 0))
+      print("locked", flush=True)
+      signal.pause()
+      """, file,
+    ])
+    try lock.line("locked")
+    return lock
+  }
+
   @Test func `a read lock on the page neither fakes an agent nor keeps one from the page`()
     throws
   {
@@ -363,18 +381,7 @@ import Testing
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try status(box).status == 0 }
     agent.kill()
-    // A read lock by another process (37: F_OFD_SETLK).
-    let lock = try box.start([
-      "python3", "-c",
-      """
-      import fcntl, signal, struct
-      page = open("page")
-      fcntl.fcntl(page, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
-      print("locked", flush=True)
-      signal.pause()
-      """,
-    ])
-    try lock.line("locked")
+    let lock = try lock("page", .read, in: box)
     #expect(try status(box).status == 69)
     let next = try box.agent(gateway, settings(box))
     try wait(for: "its page") { try object(box)["pid"] as? Int == Int(next.id) }
@@ -463,9 +470,17 @@ import Testing
     try #require(bytes.count > 8)
     for index in 8..<bytes.count { bytes[index] = 0xFF }
     try bytes.write(to: URL(filePath: path))
-    for form in [[], ["--json"], ["--prometheus"]] {
-      let said = try box.run(Build.command(build) + ["status", "-o", page] + form)
-      #expect(said.status == (form == ["--prometheus"] ? 0 : 69), "\(said.errors)")
+    for isAlive in [false, true] {
+      let lock = isAlive ? try lock("page", .write, in: box) : nil
+      for form in [[], ["--json"], ["--prometheus"]] {
+        let said = try box.run(Build.command(build) + ["status", "-o", page] + form)
+        let status: Int32 = form == ["--prometheus"] ? 0 : isAlive ? 75 : 69
+        #expect(said.status == status, "\(said.errors)")
+        if form == ["--prometheus"] {
+          #expect(said.output.contains("\ntinypush_up \(isAlive ? 1 : 0)\n"))
+        }
+      }
+      lock?.kill()
     }
     // The agent compares a new problem with the problems on the page.
     try box.drop("{", as: "wrong")
@@ -570,6 +585,12 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
     let clocks = try Clocks(in: box, [.awake])
+    func text(_ members: String) -> String {
+      #"{"token":"\#(token(99))","payload":{"aps":{"badge":1}},\#(members)}"# + "\n"
+    }
+    for number in 1...2 { try box.drop(text(#""expiration":1000000000"#), as: "old \(number)") }
+    for number in 1...3 { try box.drop("{}", as: "wrong \(number)") }
+    for number in 1...5 { try box.drop(text(#""collapse-id":"x""#), as: "door \(number)") }
     let agent = try box.agent(gateway, settings(box), environment: clocks.environment)
     for number in 1...9 { try box.drop(line(number, "Tank \(number)"), as: "\(number)") }
     try gateway.accepts("Tank 9")
@@ -595,11 +616,14 @@ import Testing
     }
     #expect(values["tinypush_up"] == 1)
     #expect(values["tinypush_connected"] == 1)
+    for (name, count) in [("expired", 2.0), ("failed_check", 3), ("superseded", 4)] {
+      #expect(values["tinypush_\(name)_total"] == count, "\(name)")
+    }
     #expect(values[#"tinypush_refused_total{reason="invalid_token"}"#] == 1)
     let expiry: Int = try page.member("certificate_expires_at")
     #expect(values["tinypush_certificate_expiry_time_seconds"] == Double(expiry))
-    #expect(values["tinypush_send_latency_seconds_count"] == 9)
-    #expect(values[#"tinypush_send_latency_seconds_bucket{le="+Inf"}"#] == 9)
+    #expect(values["tinypush_send_latency_seconds_count"] == 10)
+    #expect(values[#"tinypush_send_latency_seconds_bucket{le="+Inf"}"#] == 10)
     #expect(try agent.terminate() == 0)
     let down = try status(box, "--prometheus")
     #expect(down.status == 0)
@@ -666,9 +690,9 @@ import Testing
     let screen = try Screen(box)
     defer { screen.end() }
     let watch = try Build.command(Build.host).joined(separator: " ") + " status --watch"
-    try screen.type("stty -g >before; echo ready")
+    try screen.type("stty -g >before; echo rea''dy")
     try screen.shows("ready")
-    try screen.type("\(watch) -o status=\(box.path)/page; stty -g >after; echo over")
+    try screen.type("\(watch) -o status=\(box.path)/page; stty -g >after; echo ov''er")
     try screen.shows("connected for ", line: 0)
     #expect(try screen.tmux("display-message", "-p", "#{alternate_on}#{cursor_flag}") == "10\n")
     for number in 1...40 { try box.drop(line(number), as: "\(number)") }
@@ -689,6 +713,7 @@ import Testing
           && lines.filter { $0.hasPrefix("connected for ") }.count == 1
           && lines.contains { $0.contains("q: quit") }
           && lines.contains { $0.contains("arrow keys") } == (rows == 10)
+          && lines.contains { $0.hasPrefix("  last minute") } == (rows >= 24)
       }
     }
     agent.kill()
@@ -707,7 +732,7 @@ import Testing
     defer { screen.end() }
     let watch = try Build.command(Build.host).joined(separator: " ") + " status --watch"
     try screen.type(
-      "stty -g >before; \(watch) -o status=\(box.path)/page; stty -g >after; echo over")
+      "stty -g >before; \(watch) -o status=\(box.path)/page; stty -g >after; echo ov''er")
     try screen.shows("not running", line: 0)
     try screen.shows("configuration?")
     let gateway = try Gateway(in: box)

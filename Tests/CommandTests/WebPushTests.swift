@@ -276,7 +276,7 @@ import Testing
     let (sandbox, other, subscription) = try servicesOfWhichOneIsDown()
     let (up, down) = ("localhost:\(sandbox.gateway)", "localhost:\(other.gateway)")
     let settings =
-      try both(sandbox)
+      both(sandbox)
       + ["-o", "ca=\(box.path)/both.pem", "-o", "status=\(box.path)/page", "-o", "log=deliveries"]
     let agent = try agent(settings)
     func status(_ form: String...) throws -> Child {

@@ -1,11 +1,21 @@
 import TinyPush
 
+/// Returns how many lines are neither blank nor a comment.
+private func meaningfulLines(_ bytes: [UInt8]) -> Int {
+  let text = bytes.starts(with: "\u{FEFF}".utf8) ? bytes.dropFirst(3) : bytes[...]
+  return text.split(separator: 0x0A).count { line in
+    let first = line.first { $0 != 0x20 && !(0x09...0x0D ~= $0) }
+    return first != nil && first != UInt8(ascii: "#") && first != UInt8(ascii: ";")
+  }
+}
+
 /// Checks that a configuration is read to its end, and that each part is inside its line.
 func configViolation(_ bytes: [UInt8]) -> String? {
   let text = bytes.span
   var lines = ConfigLines()
-  var (place, last) = (0, Int32(0))
+  var (place, last, count) = (0, Int32(0), 0)
   while let line = lines.next(in: text) {
+    count += 1
     guard lines.number > last else { return "two settings have the same line" }
     last = lines.number
     let (first, end): (Range<Int>, Range<Int>)
@@ -29,5 +39,6 @@ func configViolation(_ bytes: [UInt8]) -> String? {
     place = end.upperBound
   }
   guard last <= bytes.count(where: { $0 == 0x0A }) + 1 else { return "there are too many lines" }
+  guard count == meaningfulLines(bytes) else { return "\(count) lines are read" }
   return nil
 }

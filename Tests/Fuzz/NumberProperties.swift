@@ -17,8 +17,8 @@ private func takenNameViolation(_ bytes: [UInt8]) -> String? {
   var name = bytes.prefix(40).map { $0 == 0 || $0 == UInt8(ascii: "/") ? UInt8(ascii: "x") : $0 }
   _ = TakenName(name.span)
   name.append(contentsOf: bytes.first.map { $0 & 1 == 0 } ?? true ? "@".utf8 : "+".utf8)
-  for (index, byte) in bytes.suffix(44).enumerated() {
-    name.append(index == 20 ? UInt8(ascii: ".") : UInt8(ascii: "0") + byte % 10)
+  for (index, byte) in bytes.suffix(39).enumerated() {
+    name.append(index == 19 ? UInt8(ascii: ".") : UInt8(ascii: "0") + byte % 10)
   }
   guard let known = TakenName(name.span) else { return nil }
   var again = Text(capacity: 300)
@@ -27,25 +27,32 @@ private func takenNameViolation(_ bytes: [UInt8]) -> String? {
     isReleased: known.isReleased, to: &again)
   return TakenName(again.bytes)?.arrivalNs == known.arrivalNs
     && TakenName(again.bytes)?.offset == known.offset
+    && TakenName(again.bytes)?.isReleased == known.isReleased
     ? nil : "the name in taken/ changes when it is written again"
 }
 
-/// Checks the parser of names in `later/`, with digits from the input.
+/// Checks that the parser of names in `later/` does not trap, with digits from the input.
 private func laterNameViolation(_ bytes: [UInt8]) -> String? {
-  var name: [UInt8] = []
+  var head: [UInt8] = []
   for index in 0..<45 {
     let byte = index < bytes.count ? bytes[index] : 0
     let digit = index < 10 ? byte % 11 : byte % 17
-    name.append(
+    head.append(
       index == 10 || index == 27 || index == 44
         ? 0x2E : digit < 10 ? 0x30 + digit : digit < 16 ? 0x57 + digit : 0x2F)
   }
-  name += bytes.prefix(200)
-  for last in [UInt8(0x2E), 0x40] {
-    name[44] = last
+  let digits = Array("0123456789abcdef/".utf8)
+  let arrival = "@".utf8 + bytes.suffix(16).map { digits[Int($0) % 17] } + ".".utf8
+  // Version 0.2.0 gave no arrival.
+  for middle in [Array(".".utf8), arrival] {
+    let name = head[..<44] + middle + bytes.prefix(200)
     guard let known = LaterName(name.span) else { continue }
+    var released = Text(capacity: 300)
+    known.appendReleased(name.span, to: &released)
     let source = LaterName.source(of: LaterName.rest(of: name.span))
-    if known.headBytes + source.count > name.count { return "a name in later/ has a longer source" }
+    guard LaterName.source(of: released.bytes).equals(source) else {
+      return "a name in later/ changes when its file is released"
+    }
   }
   return nil
 }

@@ -5,14 +5,6 @@ import Testing
 @testable import TinyPushAgent
 @testable import TinyPushBinary
 
-/// Whether a key can be set and `isSet` is true afterwards.
-private func takes(
-  _ key: String, _ value: String, isSet: (borrowing Config) -> Bool
-) -> Bool {
-  var isAsWanted = false
-  return set(key, value) { isAsWanted = isSet($0) } == nil && isAsWanted
-}
-
 /// Sets a key and passes the configuration to `look`; returns the error message, if any.
 private func set(
   _ key: String, _ value: String, look: (borrowing Config) -> Void = { _ in }
@@ -59,10 +51,22 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
 }
 
 @Test func `every key sets its field of the configuration`() {
+  var keys: Set<String> = []
+  // Whether a value makes `isSet` true, which is false after another value or the default.
+  func takes(
+    _ key: String, _ value: String, after other: String? = nil, isSet: (borrowing Config) -> Bool
+  ) -> Bool {
+    keys.insert(key)
+    var config = Config()
+    var problem = Text()
+    if let other, !config.set(key.bytes.span, to: other.bytes.span, &problem) { return false }
+    let wasSet = isSet(config)
+    return config.set(key.bytes.span, to: value.bytes.span, &problem) && !wasSet && isSet(config)
+  }
   #expect(takes("environment", "development") { $0.environment == .development })
   #expect(takes("environment", "sandbox") { $0.environment == .development })
   #expect(takes("environment", "local") { $0.environment == .local })
-  #expect(takes("protocol", "http2") { $0.courier.rules.service == .http2 })
+  #expect(takes("protocol", "http2", after: "binary") { $0.courier.rules.service == .http2 })
   #expect(takes("protocol", "binary") { $0.courier.rules.service == .binary })
   #expect(takes("signing-key", "/s.p8") { String($0.signingKey.span) == "/s.p8" })
   #expect(takes("key-id", "ABC123DEFG") { String($0.keyID.span) == "ABC123DEFG" })
@@ -72,11 +76,11 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("ping", "30m") { $0.courier.ping == .seconds(1800) })
   let limit = RateLimit(count: 20, period: .seconds(600))
   #expect(takes("limit", "20/10m") { $0.courier.limit == limit })
-  #expect(takes("limit", "off") { $0.courier.limit == nil })
+  #expect(takes("limit", "off", after: "1/1s") { $0.courier.limit == nil })
   #expect(takes("limit-all", "20/10m") { $0.courier.limitAll == limit })
   #expect(takes("answer-timeout", "5s") { $0.courier.answerTimeout == .seconds(5) })
   #expect(takes("repeats", "show") { $0.courier.repeats == .show })
-  #expect(takes("repeats", "replace") { $0.courier.repeats == .replace })
+  #expect(takes("repeats", "replace", after: "show") { $0.courier.repeats == .replace })
   #expect(takes("gateway", "h:1") { String($0.gateway.span) == "h:1" })
   #expect(takes("feedback", "h:2") { String($0.feedback.span) == "h:2" })
   #expect(takes("certificate", "/c") { String($0.certificate.span) == "/c" })
@@ -85,7 +89,7 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("proxy", "http://p:1/") { String($0.proxy.span) == "p:1" && $0.proxyLogin.isEmpty })
   #expect(
     takes("proxy", "http://u:s@p:1") { String($0.proxy.span) == "p:1" && !$0.proxyLogin.isEmpty })
-  #expect(takes("proxy", "") { $0.proxy.isEmpty })
+  #expect(takes("proxy", "", after: "http://p:1") { $0.proxy.isEmpty })
   #expect(takes("ca", "/ca") { String($0.ca.span) == "/ca" })
   #expect(takes("spool", "/s") { String($0.spool.span) == "/s" })
   #expect(takes("state", "/st") { String($0.state.span) == "/st" })
@@ -95,7 +99,7 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("payload-limit", "4K") { $0.courier.rules.payloadLimit == 4096 })
   #expect(takes("payload-limit", "256") { $0.courier.rules.payloadLimit == 256 })
   #expect(takes("settle", "100ms") { $0.binary.settle == .milliseconds(100) })
-  #expect(takes("ttl", "1d") { $0.courier.ttl == 86_400 })
+  #expect(takes("ttl", "6h") { $0.courier.ttl == 21_600 })
   #expect(takes("confirm", "settle") { $0.binary.confirm == .settle })
   #expect(takes("confirm", "barrier") { $0.binary.confirm == .barrier })
   #expect(takes("uncertain", "drop") { $0.courier.uncertain == .drop })
@@ -103,9 +107,28 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })
   #expect(takes("connect-timeout", "3s") { $0.connectTimeout == .seconds(3) })
   #expect(takes("log", "deliveries") { $0.courier.reportsSettlements })
-  #expect(takes("log", "changes") { !$0.courier.reportsSettlements })
+  #expect(takes("log", "changes", after: "deliveries") { !$0.courier.reportsSettlements })
   #expect(takes("failed-size", "64K") { $0.failedLimits.bytes == 65_536 })
   #expect(takes("failed-size", "40000M") { $0.failedLimits.bytes == 41_943_040_000 })
+  #expect(takes("app", "bark") { $0.courier.rules.app == .bark })
+  #expect(takes("encryption-key", "0123456789abcdef") { $0.courier.rules.isEncrypted })
+  #expect(takes("encryption-mode", "gcm") { $0.sealMode != Config().sealMode })
+  #expect(takes("vapid-key", "/v") { String($0.vapidKey.span) == "/v" && $0.courier.hasWebPush })
+  #expect(takes("contact", "mailto:a@b.org") { String($0.contact.span) == "mailto:a@b.org" })
+  #expect(takes("web-page", "https://a.org/b/") { String($0.webPage.span) == "https://a.org/b/" })
+  #expect(takes("private-endpoints", "yes") { $0.allowsPrivateEndpoints })
+  #expect(takes("recipients", "/r") { String($0.recipients.span) == "/r" })
+  #expect(
+    takes("default-language", "fr") { String($0.courier.rules.defaultLanguage.text) == "fr" })
+  #expect(
+    takes("limit-summary", "{count}!") { config in
+      let words = config.courier.summaryWords
+      return text { words.append(alerts: 3, in: 1, to: &$0) } == "3!"
+    })
+  #expect(takes("on-trouble", "true") { String($0.onTrouble.span) == "true" })
+  #expect(takes("trouble-after", "5m") { $0.troubleAfter == .seconds(300) })
+  #expect(takes("feedback-timeout", "5s") { $0.feedbackTimeout == .seconds(5) })
+  #expect(keys == Set(Config.table.rows.map { "\($0.name)" }))
 }
 
 @Test func `the defaults of the table are those of the courier and the links`() {

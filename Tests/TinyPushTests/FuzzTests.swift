@@ -21,6 +21,8 @@ private let corpus: [(property: Property, name: String, input: [UInt8])] =
     #expect(corpus.count { $0.property == property } > 5, "\(property)")
   }
   for (property, name, input) in corpus {
+    // The text comes after the two bytes of the cut.
+    #expect(!input.starts(with: Array("{\"".utf8)), "\(property)/\(name)")
     #expect(property.violation(input) == nil, "\(property)/\(name)")
   }
 }

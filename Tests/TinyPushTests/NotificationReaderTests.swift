@@ -249,7 +249,7 @@ func `a text that is no notification is refused with reason and place`(_ case: M
       == .refused(`case`.reason, at: `case`.offset, found: `case`.found, limit: `case`.limit))
 }
 
-@Test func `every reason is tested above`() {
+@Test func `every problem of JSON is tested above, and each reason has words`() {
   let all = (refusedNotifications + refusedTexts).map(\.reason)
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   for problem in problems where problem != .unexpectedEnd && problem != .invalidUTF8 {
@@ -267,7 +267,7 @@ func `a refusal is the same in pieces of any size, and the next notification is 
 ) {
   let text = (`case`.text + "\n" + good).bytes
   let whole = read(text)
-  #expect(whole.count == 2)
+  #expect(whole.count == 2 && whole.last == read(good.bytes).first)
   for cut in stride(from: 0, through: text.count, by: `case`.found > 100 ? 61 : 1) {
     #expect(read(text, cuts: [cut]) == whole, "cut at \(cut)")
   }
@@ -277,7 +277,7 @@ func `a refusal is the same in pieces of any size, and the next notification is 
 func `a text that is not JSON is refused once, in pieces of any size`(_ case: Marked) {
   let text = (good + "\n" + `case`.text + "\n" + good).bytes
   let whole = read(text)
-  #expect(whole.count == 3)
+  #expect(whole.count == 3 && whole.last == read(good.bytes).first)
   let wrong = (0...text.count).filter { read(text, cuts: [$0]) != whole }
   #expect(wrong == [], "differs when cut at these places")
 }

@@ -104,5 +104,11 @@ func `a text that is not a whole subscription has a problem`(
   let longest = "https://a.b/\(path)#\(key).\(secret)"
   #expect(longest.count == Subscription.wordBytesMax)
   #expect(problem(longest) == nil)
+  let language = String(repeating: "x", count: LanguageTag.byteCountMax)
+  let remark = String(
+    (1...).lazy.map { String(repeating: "r", count: $0) }
+      .prefix { RecipientsFile.isComment($0.bytes.span) }.reversed()[0])
+  let line = "\(longest) lang=\(language) registered=\(UInt32.max) # \(remark)"
+  #expect(line.utf8.count <= RecipientsFile.lineBytesMax)
   #expect(problem(longest.replacing("#", with: "x#")) == .endpointTooLong)
 }

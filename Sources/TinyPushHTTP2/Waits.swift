@@ -60,11 +60,15 @@ struct Waits: ~Copyable {
   init() {}
 
   /// Notes a failure, and returns the entry.
-  mutating func fail(_ key: UInt64) -> Entry {
-    let index = (0..<count).first { entries[$0].key == key } ?? add(key)
+  mutating func fail(_ key: UInt64) -> Entry { entries[noteFailure(of: key)] }
+
+  private mutating func noteFailure(of key: UInt64) -> Int {
+    let index = index(of: key) ?? add(key)
     entries[index].failures = min(entries[index].failures + 1, UInt8(Self.failuresMax))
-    return entries[index]
+    return index
   }
+
+  private func index(of key: UInt64) -> Int? { (0..<count).first { entries[$0].key == key } }
 
   /// Notes that a device had too many requests, and returns how long the refused one waits.
   ///
@@ -75,13 +79,12 @@ struct Waits: ~Copyable {
   mutating func failTogether(
     _ key: UInt64, sentAt: Instant, at now: Instant, _ wanted: Duration?
   ) -> Duration {
-    let known = (0..<count).first { number in
-      entries[number].key == key && entries[number].until.map { sentAt < $0 } ?? false
+    if let index = index(of: key), let until = entries[index].until, sentAt < until {
+      return max(entries[index].wait, wanted ?? entries[index].wait)
     }
-    let own = known.map { entries[$0].wait } ?? fail(key).wait
-    let wait = max(own, wanted ?? own)
-    if known != nil { return wait }
-    for index in 0..<count where entries[index].key == key { entries[index].until = now + wait }
+    let index = noteFailure(of: key)
+    let wait = max(entries[index].wait, wanted ?? entries[index].wait)
+    entries[index].until = now + wait
     return wait
   }
 
@@ -93,8 +96,7 @@ struct Waits: ~Copyable {
   mutating func refuse(
     _ key: UInt64, _ reason: Rejection.Reason, accepted: UInt64, isOnlyOne: Bool = false
   ) -> Entry {
-    _ = fail(key)
-    let index = (0..<count).first { entries[$0].key == key }!
+    let index = noteFailure(of: key)
     entries[index].strike(reason, accepted: accepted, isOnlyOne: isOnlyOne)
     return entries[index]
   }
@@ -102,30 +104,26 @@ struct Waits: ~Copyable {
   /// Notes that the service said goodbye when it was sent this, and returns how long this waits; nil:
   /// not at all, since that may be chance.
   mutating func failByGoodbye(_ key: UInt64) -> Duration? {
-    let entry = fail(key)
-    guard entry.failures > 1 else { return nil }
-    for index in 0..<count where entries[index].key == key { entries[index].bringsGoodbye = true }
-    return entry.wait
+    let index = noteFailure(of: key)
+    guard entries[index].failures > 1 else { return nil }
+    entries[index].bringsGoodbye = true
+    return entries[index].wait
   }
 
   /// Whether connections ended when the service was sent only this.
   func endsConnections(_ key: UInt64) -> Bool {
-    (0..<count).contains {
-      entries[$0].key == key
-        && (entries[$0].strikes > 0 && entries[$0].reason == .endsConnections
-          || entries[$0].bringsGoodbye)
-    }
+    guard let index = index(of: key) else { return false }
+    return entries[index].strikes > 0 && entries[index].reason == .endsConnections
+      || entries[index].bringsGoodbye
   }
 
   /// Lets others go before a notification once on each connection.
   ///
   /// Returns false if that was done already.
   func passOver(_ key: UInt64) -> Bool {
-    for index in 0..<count where entries[index].key == key {
-      defer { entries[index].wasPassedOver = true }
-      return !entries[index].wasPassedOver
-    }
-    return false
+    guard let index = index(of: key) else { return false }
+    defer { entries[index].wasPassedOver = true }
+    return !entries[index].wasPassedOver
   }
 
   /// Begins a connection.
@@ -140,11 +138,9 @@ struct Waits: ~Copyable {
 
   /// Forgets what the service has taken or refused.
   mutating func forget(_ key: UInt64) {
-    for index in 0..<count where entries[index].key == key {
-      count -= 1
-      entries[index] = entries[count]
-      next = 0
-      return
-    }
+    guard let index = index(of: key) else { return }
+    count -= 1
+    entries[index] = entries[count]
+    next = 0
   }
 }

@@ -177,6 +177,10 @@ extension Ledger {
 
   /// Checks a release: what was put aside later and replaces it must not wait.
   func released(_ file: SpoolFile) {
+    // What has come back may replace another notification to that recipient alone.
+    for item in file.items {
+      if let key = item.keyOfPart { waiting.keyed[key, default: []].append(item) }
+    }
     guard !file.isExcused, !disk.hadPowerCut, let item = file.items.first,
       let key = item.collapseKey
     else { return }

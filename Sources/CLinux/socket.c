@@ -110,12 +110,25 @@ static int find_socket(int directory, const char *name) {
   return S_ISSOCK(information.st_mode) ? 0 : -EEXIST;
 }
 
+/* Whether a process listens at a socket; 0 as well if that is unknown. */
+static int is_listening(int directory, const char *name) {
+  struct sockaddr_un address = local_address(directory, name);
+  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return 0;
+  // EAGAIN: connections wait to be accepted.
+  int is_listening = connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+  close(descriptor);
+  return is_listening;
+}
+
 int clinux_listen_local(int directory, const char *name, int backlog) {
   // A client that finds the socket can connect: the socket gets its name once it listens.
   char hidden[sizeof((struct sockaddr_un *)0)->sun_path];
   if ((size_t)snprintf(hidden, sizeof hidden, ".%s", name) >= sizeof hidden) return -ENAMETOOLONG;
   // Sockets of earlier processes are replaced, and no other files.
-  if (find_socket(directory, name) == -EEXIST) return -EEXIST;
+  int found = find_socket(directory, name);
+  if (found == -EEXIST) return -EEXIST;
+  if (found == 0 && is_listening(directory, name)) return -EADDRINUSE;
   if (find_socket(directory, hidden) == 0) unlinkat(directory, hidden, 0);
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0) return -errno;

@@ -260,6 +260,7 @@ struct Inbox: ~Copyable {
         takeWebhook(request, list, &options)
       } else if kind == .json, !SenderMessage.isMessage(request.body) {
         guard list.count == 0, route != .gotify else {
+          if reportsJSON(of: request) { return }
           return refuse(
             request, 400, "no-text",
             "there is no text in message, text, body or msg; a notification is posted to /")
@@ -273,6 +274,18 @@ struct Inbox: ~Copyable {
       var message = Text()
       error.describe(in: &message)
       refuse(request, 400, code: error.code.span, message.bytes)
+    }
+  }
+
+  /// Refuses the request if its body is not JSON; returns whether that is so.
+  private mutating func reportsJSON(of request: Request) -> Bool {
+    do throws(Webhook.Problem) {
+      try Webhook.check(request.body)
+      return false
+    } catch {
+      guard case .json(let problem, let index) = error else { return false }
+      report(Finding(.json(problem), at: index), in: request.body, 400, request)
+      return true
     }
   }
 

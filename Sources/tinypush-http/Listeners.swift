@@ -56,6 +56,7 @@ struct Listeners: ~Copyable {
       problem.append("cannot listen on ", printable: address, ": ")
       if descriptor == -EINVAL {
         problem.append("give HOST:PORT with a numeric host, such as 127.0.0.1:8077, or a path")
+        problem.append(" that begins with /")
       } else {
         problem.append(cString: clinux_error_text(-descriptor))
       }

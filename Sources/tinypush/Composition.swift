@@ -120,7 +120,8 @@ struct Composition: ~Copyable {
       text.append(" in ", printable: config.recipients.span)
       text.append(": add a device token with tinypush recipient add ")
       text.append(printable: CString.span(lists[index]))
-      text.append(" TOKEN")
+      text.append(
+        presence == .missing ? " TOKEN" : " TOKEN; tinypush check shows lines that are wrong")
       throw arguments.fail(.dataRefused, text)
     }
     return text

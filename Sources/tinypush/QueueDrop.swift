@@ -48,8 +48,9 @@ struct QueueDrop: ~Copyable {
       QueueNames.append(file.name, to: &message)
       message.append(": ", cString: clinux_error_text(error))
       if error == ENOENT { message.append(": it may have been delivered") }
+      if error == EISDIR { message.append(": the agent ignores it, and rmdir removes it") }
       let reason: ExitStatus =
-        error == ENOENT
+        error == ENOENT || error == EISDIR
         ? .noInput : error == EACCES || error == EPERM ? .noPermission : .inputOutput
       status = arguments.fail(reason, message)
       return

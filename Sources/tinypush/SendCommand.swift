@@ -268,6 +268,9 @@ enum SendCommand {
       queueing.isStream = false
       return try queue(queueing, &composition, config, arguments)
     }
+    if source.isBlank, queueing.content != nil {
+      throw arguments.fail(.dataRefused, "nothing was queued: standard input holds no text")
+    }
     if let content = queueing.content {
       throw fail(
         content, " cannot be given with notifications on standard input: write it into them", nil,

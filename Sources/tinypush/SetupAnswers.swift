@@ -300,8 +300,12 @@ struct SetupAnswers: ~Copyable {
         return false
       }
       let isRight = app != .gateway || token.count == Rules.tokenBytesOfBinary
-      if !isRight { problem.append(RecipientsFile.Problem.tokenSizeOfBinary.text) }
-      return isRight
+      if !isRight {
+        problem.append(RecipientsFile.Problem.tokenSizeOfBinary.text)
+      } else if token.count < 32 {
+        problem.append("token has only ", token.count, " bytes, and those of Apple have 32 or more")
+      }
+      return problem.count == 0
     case .name:
       let isRight = RecipientsFile.isName(self[.name])
       if !isRight {
@@ -311,15 +315,24 @@ struct SetupAnswers: ~Copyable {
       return isRight
     default:
       var config = Config()
+      var words = Text()
       let value = CString(self[question])
-      return config.set(question.name, to: value.span, &problem)
+      let isRight = config.set(question.name, to: value.span, &words)
+      if !isRight {
+        if value.isEmpty { problem.append(Self.noAnswer) }
+        problem.append(words)
+      }
+      return isRight
     }
   }
+
+  private static let noAnswer: StaticString = "there is no answer: "
 
   /// Whether there is a file at the path, and the file has what it should have.
   private func isFileRight(_ question: Question, _ problem: inout Text) -> Bool {
     let given = self[question]
     guard given.count > 0 else {
+      problem.append(Self.noAnswer)
       problem.append(bytes: question.name)
       problem.append(" must be the path of a file")
       return false

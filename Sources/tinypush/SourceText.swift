@@ -106,6 +106,9 @@ struct SourceText: ~Copyable {
     return true
   }
 
+  /// Whether the text was read to its end, and has only white space.
+  var isBlank: Bool { isWhole && firstCharacter == nil }
+
   /// The first byte that is neither white space nor part of a byte order mark.
   private var firstCharacter: UInt8? {
     for index in 0..<count {

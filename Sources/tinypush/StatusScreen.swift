@@ -206,11 +206,13 @@ struct StatusScreen: ~Copyable {
     }
     if line.count > 0 { end(&text) }
     if counters.limited > 0 || counters.summaries > 0 || counters.duplicates > 0 {
-      field("over the limit", counters.limited, 18, 8)
-      if fieldsInLine == 1 { end(&text) }
+      let isWide = fieldsInLine == 1
+      field("over the limit", counters.limited, isWide ? 22 : 18, isWide ? 6 : 8)
+      if isWide { end(&text) }
       field("skipped duplicates", counters.duplicates, 22, 6)
       if fieldsInLine < 3 { end(&text) }
-      field("summaries", counters.summaries, 9, 6)
+      let widths = fieldsInLine == 3 ? (9, 6) : isWide ? (22, 6) : (18, 8)
+      field("summaries", counters.summaries, widths.0, widths.1)
       end(&text)
     }
     showRetries(counters, &text)

@@ -82,6 +82,8 @@ import Testing
     (["--data", "x", "/?title=a&title=b"], 400, "duplicate-parameter"),
     (["--data", "x", "/family%00"], 404, "list-missing"),
     (["--data", "", "/family"], 400, "no-text"),
+    (["--json", #"{"message":"x""#, "/family"], 400, "unexpected-end"),
+    (["--json", #"{"message":"x",}"#, "/family"], 400, "trailing-comma"),
     (["--data", "x", "/family?message=y"], 400, "two-texts"),
     (["--data", "message=50%", "/family"], 400, "escape"),
     (["--json", #"{"alerts": [{}]}"#, "/grafana?title=a"], 400, "webhook-parameter"),
@@ -695,6 +697,11 @@ import Testing
     #expect(box.text("file") == "precious")
     for _ in 1...2 {
       let service = try HTTPService(in: box)
+      #expect(try service.request("/family", "--data", "x").status == 202)
+      // A service that is running keeps its socket.
+      let second = try box.run([program, "-o", "spool=" + box.spool, "--listen", service.socket])
+      #expect(second.status == 69)
+      #expect(second.errors.contains("Address already in use"), "\(second.errors)")
       #expect(try service.request("/family", "--data", "x").status == 202)
       service.child.kill()
     }

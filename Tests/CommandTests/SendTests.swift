@@ -416,10 +416,13 @@ import Testing
     Sending("x", "-c", status: 64, gives: "tinypush send: -c needs a value"),
     Sending("x", "--token", one, "--wait=long", status: 64, gives: "--wait takes a time such as"),
     Sending(
-      "-", "--title", "T", status: 64,
+      "-", "--title", "T", input: "{}", status: 64,
       gives:
         "tinypush send: --title cannot be given with notifications on standard input: write it into them\n"
     ),
+    Sending(
+      "-", "--title", "T", input: " \n", status: 65,
+      gives: "tinypush send: nothing was queued: standard input holds no text\n"),
     Sending(
       "-", input: " \n\n", status: 65,
       gives: "tinypush send: standard input holds no notification\n"),

@@ -327,7 +327,7 @@ import Testing
       try bad.map { try $0.member("place", as: String.self) } == ["log", "log", "log", "failed"])
     let last = try bad.at(bad.count - 1)
     #expect(try last.member("name", as: String.self) == "bad.json")
-    #expect(try last.member("reason", as: String.self).hasPrefix("unknown key"))
+    #expect(try last.member("reason", as: String.self).hasPrefix("tokn: unknown key"))
     #expect(try last.member("line", as: Int.self) == 2)
     #expect(last["token"] == nil)
     let refused = try traced("refused.json").at(0)
@@ -368,7 +368,7 @@ import Testing
     #expect(
       good.output.contains(/^log       .*good.json to 00000000 delivered\n$/), "\(good.output)")
     let bad = try trace(box, "bad.json", log: log)
-    #expect(bad.output.contains(/\nfailed    bad.json: refused: unknown key/), "\(bad.output)")
+    #expect(bad.output.contains(/\nfailed    bad.json: refused: tokn: unknown key/), "\(bad.output)")
     let waits = try trace(box, "waits.json", log: log)
     #expect(
       waits.output == "new       waits.json: waits to be sent, or is being sent\n")

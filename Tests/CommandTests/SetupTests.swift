@@ -366,12 +366,13 @@ import Testing
 
   @Test(
     arguments: [
-      ("app = bark\n", 65, "signing-key must be the path of a file"),
+      ("app = bark\n", 65, "there is no answer: signing-key must be the path of a file"),
       ("app = bark\nsigning-key = /nowhere.p8\n", 65, "The signing key /nowhere.p8 does not exist"),
       ("app = brk\n", 65, "app must be bark, own, gateway, browser or sandbox"),
       ("apps = bark\n", 65, "answers:1: there is no question apps; did you mean app?"),
       ("bark\n", 65, "answers:1: expected KEY = VALUE"),
       ("app = own\nsigning-key = KEY\nteam-id = TEAM123456\n", 65, "topic must be the bundle ID"),
+      ("app = own\nsigning-key = KEY\n", 65, "there is no answer: team-id must be"),
       ("app = gateway\n", 65, "gateway must be"),
       ("app = gateway\ngateway = a:b\n", 65, "gateway must be"),
       ("app = gateway\ngateway = a:1\nfeedback = a:b\n", 65, "feedback must be"),
@@ -395,6 +396,7 @@ import Testing
         "topic is no answer for app = gateway: remove the line"
       ),
       ("signing-key = KEY\ntoken = 12x4\n", 65, "token must be hexadecimal digits"),
+      ("signing-key = KEY\ntoken = 0102\n", 65, "token has only 2 bytes"),
       ("signing-key = KEY\nname = a/b\n", 65, "name must have only letters"),
     ] as [(String, Int32, String)])
   func `a wrong answer is named, and nothing is written`(

@@ -211,23 +211,31 @@ import Testing
     #expect(unread.message.hasSuffix("/recipients, 1 file, of which nobody may not read 1"))
   }
 
-  @Test func `check warns of recipients files with which an alert reaches nobody`() throws {
+  @Test func `check warns of recipients files with wrong lines or with nobody to reach`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.write("# nobody\n", to: "recipients/empty")
     try box.write("\(token(1))\n", to: "recipients/gone")
     try box.write("\(token(1))\n\(token(2))\n", to: "recipients/good")
+    try box.write("\(token(2))\n\(token(3)) Marie\nx\n", to: "recipients/partly")
+    try box.write("\(token(3)) Marie\n", to: "recipients/wrong")
     let suppress = try box.run(
       Build.command(Build.host) + ["token", "suppress", token(1), "-o", "state=\(box.state)"])
     #expect(suppress.status == 0, "\(suppress.errors)")
     chown(box.state, 65534, 65534)
-    let reach = try box.checkup(gateway.port).all("recipients.reach")
-    #expect(reach.map(\.state) == ["warning", "warning"])
+    let checkup = try box.checkup(gateway.port)
+    let reach = checkup.all("recipients.reach")
+    #expect(reach.map(\.state) == ["warning", "warning", "warning"])
     #expect(
       reach.map(\.message) == [
         "empty has no recipient", "gone: nothing is sent to its recipients, which are suppressed",
+        "wrong has only wrong lines",
       ])
+    let lines = checkup.all("recipients.line")
+    #expect(lines.map(\.state) == ["warning", "warning"])
+    let problem = "only lang=LANGUAGE, registered=SECONDS or a # comment may follow the token"
+    #expect(lines.map(\.message) == ["partly, line 2: \(problem)", "wrong, line 1: \(problem)"])
   }
 
   // MARK: - The status page

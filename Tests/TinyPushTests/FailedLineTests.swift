@@ -149,11 +149,20 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     (
       "{\"to\":\n\"a\",\"to\" :\"b\",\r\n\(alert)}", #","to":"a","to":"b",\#(alert)"#
     ),
-    (#"{"payload":[1, 2],"id":"ü😀"}"#, #","payload":[1, 2],"id":"ü😀""#),
+    (#"{"payload":[1, 2],"id":"ü😀"}"#, #","to":"default","payload":[1, 2],"id":"ü😀""#),
     (
       #"{"push-type":"voip","topic":"org.example","id":"\#(uuid)","token":"12",\#(alert)}"#,
       #","push-type":"voip","topic":"org.example","id":"\#(uuid)","token":"12",\#(alert)"#
     ),
+    // A notification without recipients goes to the default ones, unless a key may name others.
+    (
+      #"{"payload":{"aps":{"badge":1}},"tll":60}"#,
+      #","to":"default","payload":{"aps":{"badge":1}},"tll":60"#
+    ),
+    (#"{"payload":{},"tokn":"0"}"#, #","payload":{},"tokn":"0""#),
+    (#"{"payload":{},"device":"0"}"#, #","payload":{},"device":"0""#),
+    (#"{"payload":{},"to":5}"#, #","payload":{},"to":5"#),
+    (#"{"failed":{"reason":"x"},"payload":{}}"#, #","payload":{}"#),
     // A payload alone gets its default recipients.
     (#"{"aps":{"badge":"3"},"x":1}"#, #","to":"default","payload":{"aps":{"badge":"3"},"x":1}"#),
     // A notification meant for one device must not go to all.

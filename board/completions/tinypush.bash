@@ -43,23 +43,30 @@ _tinypush_settings() {
 }
 
 _tinypush() {
-  local program=$1 current=$2 option=$3 command=${COMP_WORDS[1]-} verb=
+  local program=$1 current=$2 option=$3 command verb= first=1
   local help value words
   COMPREPLY=()
+  # -c FILE and -o KEY=VALUE may stand before the command.
+  while [[ ${program##*/} == tinypush && $first -lt $COMP_CWORD && ${COMP_WORDS[first]} == -[co]* ]]; do
+    ((first += ${#COMP_WORDS[first]} == 2 ? 2 : 1))
+    if [[ ${COMP_WORDS[first]-} == = ]]; then ((first += 2)); fi
+  done
+  command=${COMP_WORDS[first]-}
   # tinypush-http has no commands.
   if [[ ${program##*/} == tinypush-http ]]; then
     command=
-  elif ((COMP_CWORD == 1)); then
+  elif ((COMP_CWORD == first)); then
     words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
+    if [[ ${program##*/} == tinypush ]]; then words+=' help'; fi
     mapfile -t COMPREPLY < <(compgen -W "$words --help --version" -- "$current")
     return
   fi
-  if ((COMP_CWORD == 2)) && [[ $command == help ]]; then
+  if ((COMP_CWORD == first + 1)) && [[ $command == help ]]; then
     words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
     mapfile -t COMPREPLY < <(compgen -W "$words settings" -- "$current")
     return
   fi
-  if ((COMP_CWORD > 2)) && [[ "$command ${COMP_WORDS[2]}" == 'sandbox device' ]]; then verb=device; fi
+  if ((COMP_CWORD > first + 1)) && [[ "$command ${COMP_WORDS[first + 1]}" == 'sandbox device' ]]; then verb=device; fi
   help=$("$program" ${command:+"$command"} ${verb:+"$verb"} --help 2>/dev/null) || return
 
   # In --name=value and KEY=VALUE bash makes the equals sign a word of its own.
@@ -111,7 +118,7 @@ _tinypush() {
       fi
       # The help lists subcommands before the options.
       words=
-      if ((COMP_CWORD == 2)) || [[ $verb && $COMP_CWORD == 3 ]]; then
+      if ((COMP_CWORD == first + 1)) || [[ $verb && $COMP_CWORD == $((first + 2)) ]]; then
         words=$(sed -n '/^  -/q; s/^  \([a-z]\{1,\}\) .*/\1/p' <<<"$help")
         if [[ $command == sandbox && ! $verb && $help == *'sandbox device'* ]]; then words=device; fi
       fi
@@ -119,7 +126,7 @@ _tinypush() {
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
         return
       fi
-      case "$command ${COMP_WORDS[2]-} ${COMP_WORDS[3]-}" in
+      case "$command ${COMP_WORDS[first + 1]-} ${COMP_WORDS[first + 2]-}" in
         'queue show '* | 'queue drop '*) words=queue ;;
         'queue retry '*) words=failed ;;
         'recipient '[ailr]*) words=recipient ;;

@@ -28,6 +28,8 @@ struct Recorder: ~Copyable {
 
   /// The longest excerpt in a record, in bytes.
   private static let excerptBytesMax = 2048
+  /// The most bytes of an unknown key that are shown.
+  private static let keyBytesMax = 64
 
   /// The most refused notifications of one file that are recorded.
   ///
@@ -78,6 +80,12 @@ struct Recorder: ~Copyable {
     let line = reader.line(at: place, in: object)
     let input = reader.text()
     var reason = Text(capacity: 512)
+    if case .unknownKey = finding.reason {
+      let rest = input.extracting(min(place + 1, reader.count)..<reader.count)
+      let end = rest.indices.first { rest[$0] == .quote } ?? 0
+      reason.append(printable: rest.extracting(0..<min(end, Self.keyBytesMax)))
+      reason.append(": ")
+    }
     finding.describe(in: &reason)
     var code = Text(capacity: 64)
     finding.appendCode(to: &code)

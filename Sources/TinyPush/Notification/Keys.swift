@@ -48,6 +48,14 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
     }
   }
 
+  /// Returns whether a key names recipients, or may be meant to.
+  static func mayNameRecipient(_ key: Span<UInt8>) -> Bool {
+    switch EnvelopeKey(spelled: key) ?? nearest(to: key) {
+    case .token, .tokens, .to, nil: true
+    default: false
+    }
+  }
+
   /// Returns the key that is most similar to a misspelled one.
   static func nearest(to key: Span<UInt8>) -> EnvelopeKey? {
     names.nearest(to: key).flatMap { EnvelopeKey(rawValue: UInt8($0)) }

@@ -36,20 +36,26 @@ enum Readdressing {
 
   /// Appends all members of an object that was refused.
   ///
-  /// A bare payload becomes the payload of a notification to the default list, unless members of a
-  /// notification stand beside its `aps`: a notification for one device must not go to all.
+  /// A payload without recipients becomes a notification to the default list, so that the line can be
+  /// sent once its mistake is corrected. A notification for one device must not go to all: a bare payload
+  /// has no members of a notification beside its `aps`, and no key may be meant to name a recipient.
   @inline(never)
   static func append(_ object: Span<UInt8>, to output: inout Text) {
-    var (hasAps, isMixed) = (false, false)
-    forEachMember(of: object, at: 0) { _, key, _ in
+    var (hasAps, isMixed, hasPayload, mayName) = (false, false, false, false)
+    forEachMember(of: object, at: 0) { known, key, _ in
       let key = object.extracting(key)
       hasAps = hasAps || PayloadReader.isAps(key)
       isMixed = isMixed || PayloadReader.isOfEnvelope(key)
+      hasPayload = hasPayload || known == .payload
+      mayName = mayName || known == .failed || EnvelopeKey.mayNameRecipient(key)
     }
     if hasAps, !isMixed {
       output.append(",\"to\":\"", Notification.defaultList, "\",\"payload\":")
       output.append(bytes: object)
       return
+    }
+    if hasPayload, !hasAps, !mayName {
+      output.append(",\"to\":\"", Notification.defaultList, "\"")
     }
     forEachMember(of: object, at: 0) { known, key, value in
       guard known != .failed else { return }

@@ -23,6 +23,7 @@ extension Checkup {
       checkSigningKey(config, reason)
     } else if config.certificate.isEmpty {
       let isHTTP2 = config.courier.rules.service == .http2
+      report.advice.append("run tinypush setup, or ")
       if isHTTP2 { report.advice.append("set signing-key, key-id, team-id and topic; or ") }
       report.advice.append(
         "set certificate to your push certificate as PEM, and key if the key is in a file of its own"

@@ -148,6 +148,15 @@ extension Ledger {
     }
   }
 
+  /// Checks that a notification is not sent before its service wants it again.
+  func checkPatience(_ number: Int, until: Instant?, at now: Instant) {
+    guard let until, now < until, places[number, default: 1] == 1, !isRepeatable(number),
+      // If it waited in `later/`, a clock that is set forward ends that (lanes seed 1353).
+      !putsOff || suppressing.isClockSteady
+    else { return }
+    complain("\(number) is sent \(now.until(until).milliseconds) ms too early")
+  }
+
   // MARK: - Waiting
 
   /// Notes that a notification to one recipient is about to go to `later/`.

@@ -75,13 +75,7 @@ struct ScatteredLink: Link {
     ledger.takes(number)
     ledger.identifies(number, message.fingerprint)
     ledger.say("  take \(number)")
-    if let until = waits.removeValue(forKey: number), now < until,
-      ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number),
-      // If it waited in `later/`, a clock that is set forward ends that (lanes seed 1353).
-      !ledger.putsOff || ledger.suppressing.isClockSteady
-    {
-      ledger.complain("\(number) is sent \(now.until(until).milliseconds) ms too early")
-    }
+    ledger.checkPatience(number, until: waits.removeValue(forKey: number), at: now)
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
     let (response, after) = respond(token)

@@ -70,12 +70,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
     let (order, wasSent) = (message.order, message.wasSent)
     service.say("    take \(number) order \(order) \(wasSent)")
     service.ledger.takes(number)
-    if let until = service.waits.removeValue(forKey: number), now.now < until,
-      service.ledger.places[number, default: 1] == 1, !service.ledger.isRepeatable(number)
-    {
-      service.ledger.complain(
-        "\(number) is sent \(now.now.until(until).milliseconds) ms too early")
-    }
+    let until = service.waits.removeValue(forKey: number)
+    service.ledger.checkPatience(number, until: until, at: now.now)
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
     let key =

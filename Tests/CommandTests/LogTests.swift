@@ -48,7 +48,8 @@ import Testing
     try box.drop("{\"tokn\": 1}\n", as: "wrong")
     try #expect(
       said("wrong")
-        == "warning: wrong not sent: unknown key; did you mean token? (tinypush queue show wrong)")
+        == "warning: wrong not sent: tokn: unknown key; did you mean token? (tinypush queue show wrong)"
+    )
     try box.drop(line(2) + line(3, "sound"), as: "refused")
     let refusal = try said("not delivered")
     #expect(
@@ -134,7 +135,7 @@ import Testing
     try box.drop(refused.map { line($0) }.joined() + line(99, "last"), as: "c")
     let agent = try box.deliver(gateway)
     #expect(agent.status == 65, "\(agent.errors)")
-    let mistakes = "not sent: unknown key; did you mean token?"
+    let mistakes = "not sent: tokn: unknown key; did you mean token?"
     #expect(agent.errors.count(of: mistakes) == 2, "\(agent.errors)")
     #expect(agent.errors.contains(" (99 more times in "))
     let refusal = "not delivered: the gateway refused it: invalid token size"

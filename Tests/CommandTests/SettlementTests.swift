@@ -353,6 +353,21 @@ import Testing
     #expect(none.output == "")
   }
 
+  @Test func `the log names a notification that is replaced while it waits in later/`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box)
+    let agent = try box.agent(gateway, .certificate, ["log=deliveries"])
+    let due = ["--token", token(1), "--collapse-id", "tank", "--not-before", "2h"]
+    let first = try box.send(["low"] + due).output.trimmingCharacters(in: .newlines)
+    try agent.line("\(first) waits in later/", in: .errors)
+    try box.send(["full"] + due)
+    try agent.line("\(first) not sent: a newer notification with the same collapse-id", in: .errors)
+    #expect(try agent.terminate() == 0)
+    let traced = try trace(box, first, log: agent.errors)
+    #expect(traced.output.contains("not sent: a newer notification"), "\(traced.output)")
+  }
+
   @Test func `trace prints where a notification is and its result`() throws {
     let box = try Box()
     defer { box.end() }
@@ -368,7 +383,8 @@ import Testing
     #expect(
       good.output.contains(/^log       .*good.json to 00000000 delivered\n$/), "\(good.output)")
     let bad = try trace(box, "bad.json", log: log)
-    #expect(bad.output.contains(/\nfailed    bad.json: refused: tokn: unknown key/), "\(bad.output)")
+    #expect(
+      bad.output.contains(/\nfailed    bad.json: refused: tokn: unknown key/), "\(bad.output)")
     let waits = try trace(box, "waits.json", log: log)
     #expect(
       waits.output == "new       waits.json: waits to be sent, or is being sent\n")

@@ -157,7 +157,11 @@ public struct Agent: ~Copyable {
       noticeSuppression()
       output.keepPage(at: config.status)
     }
-    guard let found = spool.scan(directory, &courier, config.failedLimits) else { return }
+    let isLogged = directory == .later && config.courier.reportsSettlements
+    var replaced = Text(capacity: isLogged ? 8192 : 0)
+    let found = spool.scan(directory, &courier, config.failedLimits, replaced: &replaced)
+    logReplaced(replaced)
+    guard let found else { return }
     filesFound = found
     output.progress.found(found)
   }

@@ -45,6 +45,21 @@ extension Agent {
     if priority != .info { output.page.record(priority, text.bytes) }
   }
 
+  /// Logs the notifications of `later/` that were replaced; a NUL is behind each name.
+  @inline(never)
+  mutating func logReplaced(_ names: borrowing Text) {
+    let settlement = Settlement(outcome: .superseded)
+    var start = 0
+    for index in 0..<names.count where names.unsafeBytes[index] == 0 {
+      var text = Text(capacity: 512)
+      settlement.describePlace(in: names.unsafeBytes.extracting(start..<index), line: 0, to: &text)
+      text.append(" ")
+      settlement.describe(failure: Span(), to: &text)
+      output.log.write(settlement.priority, text)
+      start = index + 1
+    }
+  }
+
   @inline(never)
   private mutating func writeReceipt() {
     let settlement = courier.settlement

@@ -48,7 +48,10 @@ struct LaterDirectory: ~Copyable {
   }
 
   /// Offers all names to the courier, and removes the files that a notification replaces.
-  func scan(_ courier: inout Courier) {
+  ///
+  /// - Parameter replaced: receives the original name of each removed file, with a NUL behind it, as far
+  ///   as there is room.
+  func scan(_ courier: inout Courier, replaced: inout Text) {
     var error: Int32 = 0
     guard let directory = open(isMade: false, error: &error) else {
       return courier.scanned(.later, isComplete: error == ENOENT)
@@ -61,6 +64,8 @@ struct LaterDirectory: ~Copyable {
       guard courier.isReplaced(name) else { return courier.offer(name, in: .later) }
       guard unlinkat(directory.number, entry.name, 0) == 0 else { return }
       count += 1
+      replaced.append(bytes: LaterName.source(of: LaterName.rest(of: name)))
+      replaced.append(byte: 0)
       Receipt.endReplaced(name, in: root)
     }
     courier.cancelled(count)

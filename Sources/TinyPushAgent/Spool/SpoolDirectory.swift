@@ -92,12 +92,15 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Does a scan of the courier, and returns the number of files in `new/` and `taken/`, if the scan
   /// is of `new/`.
+  ///
+  /// - Parameter replaced: receives the names of the notifications of `later/` that were replaced.
   mutating func scan(
-    _ directory: Courier.Directory, _ courier: inout Courier, _ limits: FailedLimits
+    _ directory: Courier.Directory, _ courier: inout Courier, _ limits: FailedLimits,
+    replaced: inout Text
   ) -> Int? {
     let room = FixedBuffer<UInt8>(capacity: 32_768)
     switch directory {
-    case .later: later.scan(&courier)
+    case .later: later.scan(&courier, replaced: &replaced)
     case .taken:
       reopenTaken()
       let directory = taken.number

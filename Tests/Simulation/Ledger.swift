@@ -342,6 +342,8 @@ final class Ledger {
     return disk.lines.contains { $0.isDurable && $0.failure.number == number }
       || files.contains { other in
         other !== file && other.items.contains { $0.number == number }
+          // The items of a file are noted when it is complete.
+          || other.isBeingWritten && places[number, default: 0] > 1
       }
   }
 

@@ -61,11 +61,13 @@ func `seeds that once failed over several lanes pass`(seed: UInt64) {
 /// when it was sent again. A trial ended before the slowest limit let all alerts pass. What waited for
 /// a device went to `later/`, which the ledger knew only of several lanes. It did not know that of two
 /// notifications that have come back from `later/` to one recipient, the newer one replaces the other,
-/// nor that a clock that is set forward ends a wait in `later/`.
+/// nor that a clock that is set forward ends a wait in `later/`, nor that the notification which another
+/// one repeats was in a file that was not complete.
 @Test(arguments: [
   UInt64(1242), 2837, 20_000_078, 40_002_651, 40_004_784, 61_002_373, 66_000_907, 66_001_055,
   66_012_565, 66_014_591, 67_001_696, 81_000_584, 81_004_856, 91_019_485, 95_013_991,
   95_053_781, 96_005_568, 96_016_147, 99_500_446, 102_203_701, 102_221_625,
+  102_224_995,
 ])
 func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))

@@ -29,7 +29,13 @@ func `a refused notification is recorded with its place and delays no other`(
     Finding(`case`.reason, at: 0, found: `case`.found, limit: `case`.limit)
       .describe(in: &$0)
   }
-  #expect(failure.reason == words)
+  // The key comes first.
+  var key = Substring()
+  if case .unknownKey = `case`.reason {
+    let rest = Substring(`case`.text.utf8.dropFirst(`case`.offset + 1))
+    key = rest.prefix { $0 != "\"" }
+  }
+  #expect(failure.reason == (key.isEmpty ? words : "\(key): \(words)"))
 }
 
 @Test(arguments: [1, 7, 64, 1000, 70_000])

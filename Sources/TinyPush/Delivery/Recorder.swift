@@ -84,7 +84,7 @@ struct Recorder: ~Copyable {
       let rest = input.extracting(min(place + 1, reader.count)..<reader.count)
       let end = rest.indices.first { rest[$0] == .quote } ?? 0
       reason.append(printable: rest.extracting(0..<min(end, Self.keyBytesMax)))
-      reason.append(": ")
+      if end > 0 { reason.append(": ") }
     }
     finding.describe(in: &reason)
     var code = Text(capacity: 64)

@@ -268,10 +268,10 @@ enum SendCommand {
       queueing.isStream = false
       return try queue(queueing, &composition, config, arguments)
     }
-    if source.isBlank, queueing.content != nil {
-      throw arguments.fail(.dataRefused, "nothing was queued: standard input holds no text")
-    }
     if let content = queueing.content {
+      guard !source.isBlank else {
+        throw arguments.fail(.dataRefused, "nothing was queued: standard input holds no text")
+      }
       throw fail(
         content, " cannot be given with notifications on standard input: write it into them", nil,
         arguments)

@@ -305,7 +305,7 @@ struct SetupAnswers: ~Copyable {
       } else if token.count < 32 {
         problem.append("token has only ", token.count, " bytes, and those of Apple have 32 or more")
       }
-      return problem.count == 0
+      return isRight && token.count >= 32
     case .name:
       let isRight = RecipientsFile.isName(self[.name])
       if !isRight {

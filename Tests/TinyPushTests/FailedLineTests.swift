@@ -161,6 +161,8 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     ),
     (#"{"payload":{},"tokn":"0"}"#, #","payload":{},"tokn":"0""#),
     (#"{"payload":{},"device":"0"}"#, #","payload":{},"device":"0""#),
+    (#"{"payload":{},"ids":["0"]}"#, #","payload":{},"ids":["0"]"#),
+    (#"{"payload":{},"topics":"x"}"#, #","payload":{},"topics":"x""#),
     (#"{"payload":{},"to":5}"#, #","payload":{},"to":5"#),
     (#"{"failed":{"reason":"x"},"payload":{}}"#, #","payload":{}"#),
     // A payload alone gets its default recipients.

@@ -57,7 +57,7 @@ extension Courier {
     }
     // A summary is sent to a device token.
     let topic =
-      limits.storms.isUnderWay(for: entry.token) && entry.subscription == Outbox.none
+      entry.subscription == Outbox.none && limits.storms.isUnderWay(for: entry.token)
       ? limits.storms.topicNumber(of: notification, in: outbox.text(entry.text)) : nil
     recorder.limit(refusal, notification, message, topic: topic, in: outbox, files)
   }

@@ -50,8 +50,12 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
 
   /// Returns whether a key names recipients, or may be meant to.
   static func mayNameRecipient(_ key: Span<UInt8>) -> Bool {
-    switch EnvelopeKey(spelled: key) ?? nearest(to: key) {
-    case .token, .tokens, .to, nil: true
+    if let known = EnvelopeKey(spelled: key) {
+      return known == .token || known == .tokens || known == .to
+    }
+    // Other services have recipients in keys such as "ids" and "topics".
+    return switch nearest(to: key) {
+    case .token, .tokens, .to, .id, .topic, nil: true
     default: false
     }
   }

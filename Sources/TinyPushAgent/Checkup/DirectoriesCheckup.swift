@@ -230,11 +230,11 @@ extension Checkup {
       return report.report("directory", .warning)
     }
     report.report("directory")
-    reportUnreached(config)
+    reportLines(config)
   }
 
   /// Warns of recipients files with wrong lines, and of those with which an alert reaches nobody.
-  private mutating func reportUnreached(_ config: borrowing Config) {
+  private mutating func reportLines(_ config: borrowing Config) {
     let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
     let names = files.names()
     var suppressed = SuppressedRecipients(config)
@@ -255,16 +255,15 @@ extension Checkup {
         report.report("line", .warning)
       }
       let (recipients, reached) = suppressed.count(in: name)
-      guard reached == 0 else { continue }
+      // A file with only wrong lines has its warning.
+      guard reached == 0, recipients > 0 || wrong == nil else { continue }
       report.message.append(printable: name)
       report.message.append(
         recipients == 0
-          ? wrong == nil ? " has no recipient" : " has only wrong lines"
-          : ": nothing is sent to its recipients, which are suppressed")
+          ? " has no recipient" : ": nothing is sent to its recipients, which are suppressed")
       report.advice.append(
         recipients == 0
-          ? wrong == nil
-            ? "add one with tinypush recipient add, or remove the file" : "correct the lines"
+          ? "add one with tinypush recipient add, or remove the file"
           : "tinypush recipient list shows them; register or invite them again")
       report.report("reach", .warning)
     }

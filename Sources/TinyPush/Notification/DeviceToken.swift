@@ -27,8 +27,8 @@ public struct DeviceToken: BitwiseCopyable {
     guard Self.isDigitCount(digits.count) else { return nil }
     storage = .init(repeating: 0)
     storedCount = UInt8(digits.count / 2)
-    // Nearly all tokens have 64 digits, which the compiler unrolls.
-    let isRead = digits.count == 64 ? read(eights: 8, of: digits) : readAny(digits)
+    // Nearly all tokens have 64 digits.
+    let isRead = digits.count == 64 ? readUsual(digits) : readAny(digits)
     guard isRead else { return nil }
   }
 
@@ -125,20 +125,23 @@ public struct DeviceToken: BitwiseCopyable {
   /// The first eight digits as a number; zeros follow the digits of a shorter token.
   public var firstDigits: UInt32 { storage.span.bigEndian32(at: 0) }
 
-  /// Reads eight digits a time; returns whether all are digits.
+  /// Reads 64 digits; returns whether all are digits.
   @inline(__always)
-  private mutating func read(eights: Int, of digits: Span<UInt8>) -> Bool {
+  private mutating func readUsual(_ digits: Span<UInt8>) -> Bool {
     digits.withUnsafeBytes { source in
       withUnsafeMutableBytes(of: &storage) { target in
-        var areDigits = true
-        for index in 0..<eights {
-          let eight = UInt64(
-            littleEndian: source.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
-          areDigits = Self.areDigits(eight) && areDigits
-          target.storeBytes(
-            of: Self.fourBytes(eight).littleEndian, toByteOffset: 4 * index, as: UInt32.self)
+        var areDigits = Characters(repeating: .max)
+        for index in 0..<4 {
+          let sixteen = source.loadUnaligned(fromByteOffset: 16 * index, as: Characters.self)
+          areDigits &= Self.areDigits(sixteen)
+          let values = Self.values(sixteen)
+          for half in 0..<2 {
+            target.storeBytes(
+              of: UInt32(truncatingIfNeeded: values[half]), toByteOffset: 8 * index + 4 * half,
+              as: UInt32.self)
+          }
         }
-        return areDigits
+        return Self.areAll(areDigits)
       }
     }
   }
@@ -148,13 +151,12 @@ public struct DeviceToken: BitwiseCopyable {
   static func isUsual(_ text: Span<UInt8>) -> Bool {
     guard text.count == 64 else { return false }
     return text.withUnsafeBytes { digits in
-      var areDigits = true
-      for index in 0..<8 {
-        let eight = UInt64(
-          littleEndian: digits.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
-        areDigits = Self.areDigits(eight) && areDigits
+      var areDigits = Characters(repeating: .max)
+      for index in 0..<4 {
+        areDigits &= Self.areDigits(
+          digits.loadUnaligned(fromByteOffset: 16 * index, as: Characters.self))
       }
-      return areDigits
+      return Self.areAll(areDigits)
     }
   }
 
@@ -176,30 +178,43 @@ public struct DeviceToken: BitwiseCopyable {
     return nil
   }
 
-  /// Returns whether eight characters, the first in the lowest byte, are hexadecimal digits.
-  ///
-  /// All eight are checked at once. The highest bit of each byte holds the result for that byte.
-  private static func areDigits(_ characters: UInt64) -> Bool {
-    let low = characters & eight(0x7F)
-    let figures = low ^ eight(0x30)
-    let letters = (low | eight(0x20)) ^ eight(0x60)
+  /// Sixteen characters as two numbers, each with the first character in its lowest byte.
+  private typealias Characters = SIMD2<UInt64>
+
+  /// Returns the highest bit of each byte set where the character is a hexadecimal digit.
+  @inline(__always)
+  private static func areDigits(_ characters: Characters) -> Characters {
+    let low = characters & all(0x7F)
+    let figures = low ^ all(0x30)
+    let letters = (low | all(0x20)) ^ all(0x60)
     // The sums set the highest bit for values from 10, from 1 and from 7 on.
-    let isFigure = ~(figures + eight(0x76))
-    let isLetter = (letters + eight(0x7F)) & ~(letters + eight(0x79))
-    return (isFigure | isLetter) & ~characters & eight(0x80) == eight(0x80)
+    let isFigure = ~(figures &+ all(0x76))
+    let isLetter = (letters &+ all(0x7F)) & ~(letters &+ all(0x79))
+    return (isFigure | isLetter) & ~characters
   }
 
-  /// Returns the four bytes that eight digits encode, the first in the lowest byte.
-  private static func fourBytes(_ digits: UInt64) -> UInt32 {
+  /// Returns whether the highest bit of each byte is set.
+  @inline(__always)
+  private static func areAll(_ bits: Characters) -> Bool {
+    bits[0] & bits[1] & all(0x80)[0] == all(0x80)[0]
+  }
+
+  /// Returns the bytes that the digits encode: four in the low half of each number.
+  @inline(__always)
+  private static func values(_ digits: Characters) -> Characters {
     // The low four bits of a letter are its place in the alphabet: `a` has 1 and means 10.
-    var values = (digits & eight(0x0F)) + 9 * (digits >> 6 & eight(0x01))
-    values = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF
-    values = (values | values >> 8) & 0x0000_FFFF_0000_FFFF
-    return UInt32(truncatingIfNeeded: values | values >> 16)
+    let letters = digits &>> 6 & all(0x01)
+    var values = (digits & all(0x0F)) &+ (letters &<< 3) &+ letters
+    values = (values &<< 4 | values &>> 8) & Characters(repeating: 0x00FF_00FF_00FF_00FF)
+    values = (values | values &>> 8) & Characters(repeating: 0x0000_FFFF_0000_FFFF)
+    return values | values &>> 16
   }
 
-  /// Returns the same byte eight times.
-  private static func eight(_ byte: UInt64) -> UInt64 { byte * 0x0101_0101_0101_0101 }
+  /// Returns the same byte sixteen times.
+  @inline(__always)
+  private static func all(_ byte: UInt64) -> Characters {
+    Characters(repeating: byte &* 0x0101_0101_0101_0101)
+  }
 
   /// Returns the value of a hexadecimal digit; nil for any other byte.
   @_noAllocation

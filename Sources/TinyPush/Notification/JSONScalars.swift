@@ -40,14 +40,18 @@ extension JSONScanner {
   @_noAllocation
   public mutating func wholeNumber(_ bytes: Bytes) throws(JSONProblem) -> UInt64? {
     let start = index
-    try skipNumber(bytes)
-    guard index - start <= 10 else { return nil }
-    var value: UInt64 = 0
-    for position in start..<index {
-      guard bytes[position].isDigit else { return nil }
-      value = value &* 10 &+ UInt64(bytes[position] &- UInt8(ascii: "0"))
+    var (value, end) = (UInt64(0), start)
+    while end < bytes.count, bytes[end].isDigit {
+      value = value &* 10 &+ UInt64(bytes[end].digitValue)
+      end += 1
     }
-    return value
+    // Most numbers end here.
+    if end > start, bytes[start] > UInt8(ascii: "0"), end < bytes.count, bytes[end] < .hyphen {
+      index = end
+    } else {
+      try skipNumber(bytes)
+    }
+    return index == end && end - start <= 10 ? value : nil
   }
 
   // MARK: - Numbers and words

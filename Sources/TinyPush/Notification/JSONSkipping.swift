@@ -1,31 +1,38 @@
-/// Skips bytes a machine word at a time.
+/// Skips several bytes at a time.
 extension JSONScanner {
   /// Skips the plain ASCII characters of a string, which need no escape.
   @_noAllocation
-  @inline(never)
-  @_optimize(speed)
+  @inline(__always)
   mutating func skipPlain(_ bytes: Bytes) {
-    let size = MemoryLayout<UInt>.size
-    let ones = UInt.max / 0xFF
+    typealias Words = SIMD2<UInt64>
+    let ones = Words(repeating: UInt64.max / 0xFF)
     var next = index
-    let found = bytes.withUnsafeBytes { text in
-      guard let base = text.baseAddress, next >= 0 else { return 0 as UInt }
-      while next <= text.count &- size {
-        let word = UInt(littleEndian: base.loadUnaligned(fromByteOffset: next, as: UInt.self))
+    let isFound = bytes.withUnsafeBytes { text in
+      guard let base = text.baseAddress, next >= 0 else { return false }
+      while next <= text.count &- 16 {
+        // Two numbers, each with the first character in its lowest byte.
+        let words = base.loadUnaligned(fromByteOffset: next, as: Words.self)
         // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. The
         // first exclusive-or exchanges quotes and spaces, so that one comparison finds both quotes
         // and control characters. A borrow reaches only bytes after such a byte, and only the first
         // match counts.
-        let below = (word ^ ones &* (UInt(UInt8.quote) ^ 0x20)) &- ones &* 0x21
-        let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
-        let found = (word | below | backslash) & ones << 7
-        if found != 0 { return found }
-        next &+= size
+        let below = (words ^ (ones &* UInt64(UInt8.quote ^ .space))) &- (ones &* 0x21)
+        let backslash = (words ^ (ones &* UInt64(UInt8.backslash))) &- ones
+        let found = (words | below | backslash) & (ones &<< 7)
+        if found[0] != 0 {
+          next &+= found[0].trailingZeroBitCount &>> 3
+          return true
+        }
+        if found[1] != 0 {
+          next &+= 8 &+ found[1].trailingZeroBitCount &>> 3
+          return true
+        }
+        next &+= 16
       }
-      return 0
+      return false
     }
-    guard found == 0 else {
-      index = next + found.trailingZeroBitCount >> 3
+    guard !isFound else {
+      index = next
       return
     }
     while next < bytes.count, bytes[next] >= .space, bytes[next] < 0x80, bytes[next] != .quote,

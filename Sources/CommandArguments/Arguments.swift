@@ -180,20 +180,9 @@ public struct Arguments: ~Copyable {
       text.append("give an action: ", choices)
       throw fail(.usage, text)
     }
-    text.append("takes ", choices, ", not ")
-    return try choice(CString.span(operand), among: known, text)
-  }
-
-  /// Returns the number of a word among the known words; refuses an unknown word.
-  ///
-  /// - Parameter message: the message about an unknown word, up to the word.
-  @inline(never)
-  public func choice(
-    _ word: Span<UInt8>, among known: WordList, _ message: borrowing Text
-  ) throws(ExitStatus) -> Int {
+    let word = CString.span(operand)
     if let index = known.index(of: word) { return index }
-    var text = Text()
-    text.append(message)
+    text.append("takes ", choices, ", not ")
     text.append(printable: word)
     text.suggest(known.nearest(to: word), of: known, "; did you mean ")
     throw fail(.usage, text)
@@ -285,6 +274,19 @@ public struct Arguments: ~Copyable {
     return status
   }
 
+  /// Returns what `body` makes; prints why that fails, and throws its exit status.
+  @inline(never)
+  public func attempt<Value: ~Copyable>(
+    _ body: (_ message: inout Text) throws(ExitStatus) -> Value
+  ) throws(ExitStatus) -> Value {
+    var message = Text(capacity: 2048)
+    do throws(ExitStatus) {
+      return try body(&message)
+    } catch {
+      throw fail(error, message)
+    }
+  }
+
   /// Appends the words that the user types for the command.
   func appendName(to text: inout Text) {
     if program.utf8CodeUnitCount > 0 { text.append(program, " ") }
@@ -304,6 +306,13 @@ public struct Arguments: ~Copyable {
 
   /// Whether `-o` gives a setting.
   public var hasSettings: Bool { settingCount > 0 }
+
+  /// Refuses `--config` and `-o`, for a command that reads no configuration.
+  public func refuseConfig() throws(ExitStatus) {
+    guard configFile == nil, settingCount == 0 else {
+      throw fail(.usage, "takes no --config and no -o, since it reads no configuration")
+    }
+  }
 
   private mutating func addSetting() throws(ExitStatus) {
     guard settingCount < Self.settingsMax else {

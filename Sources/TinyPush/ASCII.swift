@@ -5,7 +5,6 @@
 extension UInt8 {
   // MARK: - White space and controls
 
-  package static var bell: UInt8 { @_noAllocation @inline(__always) get { 0x07 } }
   package static var backspace: UInt8 { @_noAllocation @inline(__always) get { 0x08 } }
   package static var tab: UInt8 { @_noAllocation @inline(__always) get { 0x09 } }
   package static var lineFeed: UInt8 { @_noAllocation @inline(__always) get { 0x0A } }

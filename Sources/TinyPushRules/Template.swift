@@ -257,7 +257,7 @@ struct MessageText: ~Escapable {
     self.address = address
     self.payload = payload
     self.source = source
-    isJSON = PayloadPath.isJSON(payload)
+    isJSON = Finding.inJSON(payload) == nil
   }
 }
 

@@ -82,8 +82,8 @@ public struct WebMessage {
   /// Reads a payload.
   @inline(never)
   public init(_ payload: Span<UInt8>) {
+    read(payload)
     do throws(JSONProblem) {
-      try read(payload)
       problem = web.isEmpty ? problemOfAlert(payload) : try problemOfWeb(payload)
     } catch {
       // The payload was read before, so that this cannot be.
@@ -93,53 +93,38 @@ public struct WebMessage {
 
   // MARK: - Reading
 
-  private mutating func read(_ text: Span<UInt8>) throws(JSONProblem) {
-    var scanner = JSONScanner()
-    guard try scanner.peek(text) == .openBrace, try scanner.openObject(text) else { return }
-    repeat {
-      let key = text.extracting(try scanner.key(text))
-      let first = try scanner.peek(text)
-      let start = scanner.index
-      if first == .openBrace, PayloadReader.isAps(key) {
-        try readAps(text, by: &scanner)
-        continue
-      }
-      try scanner.skipValue(text)
-      let value = start..<scanner.index
-      if key.equals("web") {
-        web = value
+  private mutating func read(_ text: Span<UInt8>) {
+    var members = JSONMembers(text)
+    while let member = members.next(text) {
+      let key = text.extracting(member.key)
+      if PayloadReader.isAps(key) {
+        readAps(text, at: member.value.lowerBound)
+      } else if key.equals("web") {
+        web = member.value
       } else if key.equals("url") {
-        let content = Self.content(of: value, in: text)
+        let content = Self.content(of: member.value, in: text)
         let isUsed =
           content.count <= Self.urlBytesMax && WebAddress.isGood(text.extracting(content))
         url = isUsed ? content : 0..<0
       }
-    } while try scanner.nextMember(text)
+    }
   }
 
-  private mutating func readAps(
-    _ text: Span<UInt8>, by scanner: inout JSONScanner
-  ) throws(JSONProblem) {
-    guard try scanner.openObject(text) else { return }
-    repeat {
-      let key = PayloadKey(spelled: text.extracting(try scanner.key(text)), isInAlert: false)
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      guard key != .alert else {
-        alert = try AlertTexts(text, by: &scanner)
-        continue
-      }
-      try scanner.skipValue(text)
-      let value = start..<scanner.index
-      switch key {
+  private mutating func readAps(_ text: Span<UInt8>, at start: Int) {
+    var members = JSONMembers(text, at: start)
+    while let member = members.next(text) {
+      let value = member.value
+      switch PayloadKey(spelled: text.extracting(member.key), isInAlert: false) {
+      case .alert: alert = AlertTexts(text, value)
       case .badge:
         let isUsed = text.extracting(value).isWhole && value.count <= Self.badgeDigitsMax
         badge = isUsed ? value : 0..<0
       case .sound:
-        hasSound = text[start] == .openBrace || !Self.content(of: value, in: text).isEmpty
+        hasSound =
+          text[value.lowerBound] == .openBrace || !Self.content(of: value, in: text).isEmpty
       default: break
       }
-    } while try scanner.nextMember(text)
+    }
   }
 
   private func problemOfAlert(_ text: Span<UInt8>) -> Problem? {

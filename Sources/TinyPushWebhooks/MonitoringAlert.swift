@@ -16,7 +16,7 @@ struct MonitoringAlert {
   ///   - text: valid JSON.
   ///   - start: the index of the object's brace.
   init(_ text: Span<UInt8>, at start: Int) {
-    var members = MemberReader(text, at: start)
+    var members = JSONMembers(text, at: start)
     // Grafana's panel is a better link than its dashboard, and that is better than the rule.
     var linkRank = 0
     while let member = members.next(text) {
@@ -126,7 +126,7 @@ struct MonitoringAlert {
       line.append(spelled: text.extracting(value), atMost: limit)
     }
     guard line.count == start, !labels.isEmpty else { return }
-    var members = MemberReader(text, at: labels.lowerBound)
+    var members = JSONMembers(text, at: labels.lowerBound)
     while line.count < start + limit, let member = members.next(text) {
       let key = text.extracting(member.key)
       let value = member.content(text)
@@ -156,7 +156,7 @@ struct MonitoringAlert {
     _ name: StaticString, in object: Range<Int>, _ text: Span<UInt8>
   ) -> Range<Int> {
     guard !object.isEmpty else { return 0..<0 }
-    var members = MemberReader(text, at: object.lowerBound)
+    var members = JSONMembers(text, at: object.lowerBound)
     while let member = members.next(text) {
       if text.extracting(member.key).equals(name) { return member.content(text) }
     }

@@ -9,7 +9,7 @@ import TinyPush
 public struct Registration {
   /// Why a body is no registration.
   public enum Problem: Error, Equatable {
-    case json(JSONProblem)
+    case json
     case form
     case language
 
@@ -46,64 +46,30 @@ public struct Registration {
   /// Reads the body of a request; names that are not known have no meaning.
   @inline(never)
   public init(_ body: Span<UInt8>) throws(Problem) {
-    var members = Members()
-    do throws(JSONProblem) { try members.read(body) } catch { throw .json(error) }
-    guard members.isObject, let code = members.code, let recipient = members.recipient,
-      !members.isDouble
-    else { throw .form }
-    self.code = code
-    self.recipient = recipient
-    language = members.language ?? 0..<0
-    guard language.isEmpty || LanguageTag(body.extracting(language)) != nil else {
-      throw .language
-    }
-  }
-
-  private struct Members {
-    var isObject = false
+    guard Finding.inJSON(body) == nil else { throw .json }
     var code: Range<Int>?
     var recipient: Range<Int>?
-    var language: Range<Int>?
-    /// Whether there are two recipients, of which one would be lost.
-    var isDouble = false
-
-    mutating func read(_ text: Span<UInt8>) throws(JSONProblem) {
-      var scanner = JSONScanner()
-      scanner.skipSpace(text)
-      guard scanner.index < text.count, text[scanner.index] == .openBrace else { return }
-      if try scanner.openObject(text) {
-        repeat { try readMember(text, by: &scanner) } while try scanner.nextMember(text)
-      }
-      scanner.skipSpace(text)
-      isObject = scanner.index == text.count
-    }
-
-    private mutating func readMember(
-      _ text: Span<UInt8>, by scanner: inout JSONScanner
-    ) throws(JSONProblem) {
-      let name = text.extracting(try scanner.key(text))
-      let isText = try scanner.peek(text) == .quote
-      if name.equals("subscription"), !isText {
-        let start = scanner.index
-        try scanner.skipValue(text)
-        take(start..<scanner.index)
-      } else if !isText {
-        try scanner.skipValue(text)
-      } else {
-        let value = try scanner.string(text)
-        if name.equals("code") {
-          code = value
-        } else if name.equals("subscription") || name.equals("token") {
-          take(value)
-        } else if name.equals("language") {
-          language = value
-        }
+    var language = 0..<0
+    var members = JSONMembers(body)
+    while let member = members.next(body) {
+      let name = body.extracting(member.key)
+      let isText = body[member.value.lowerBound] == .quote
+      if name.equals("subscription") || isText && name.equals("token") {
+        // One of two recipients would be lost.
+        guard recipient == nil else { throw .form }
+        recipient = isText ? member.content(body) : member.value
+      } else if isText, name.equals("code") {
+        code = member.content(body)
+      } else if isText, name.equals("language") {
+        language = member.content(body)
       }
     }
-
-    private mutating func take(_ value: Range<Int>) {
-      isDouble = isDouble || recipient != nil
-      recipient = value
+    guard let code, let recipient else { throw .form }
+    self.code = code
+    self.recipient = recipient
+    self.language = language
+    guard language.isEmpty || LanguageTag(body.extracting(language)) != nil else {
+      throw .language
     }
   }
 }

@@ -29,12 +29,6 @@ public enum RuleRequest {
     while start < body.count, body[start] <= .space { start += 1 }
     let isMeant = start < body.count && (body[start] == .openBrace || body[start] == .openBracket)
     guard isJSON == true || isMeant else { return nil }
-    do throws(Webhook.Problem) {
-      try Webhook.check(body)
-      return nil
-    } catch {
-      guard case .json(let problem, let index) = error else { return nil }
-      return Finding(.json(problem), at: index)
-    }
+    return Finding.inJSON(body)
   }
 }

@@ -60,8 +60,8 @@ public enum SenderMessage {
 
   /// Returns whether a text is a JSON object with a text at its top, and no notification.
   public static func isMessage(_ text: Span<UInt8>) -> Bool {
-    guard (try? Webhook.check(text)) != nil, !TextMessage.isNotification(text) else { return false }
-    var members = MemberReader(text, at: 0)
+    guard Finding.inJSON(text) == nil, !TextMessage.isNotification(text) else { return false }
+    var members = JSONMembers(text)
     while let member = members.next(text) {
       if key(text.extracting(member.key)) == .alert, member.content(text).count > 0 {
         return true
@@ -82,14 +82,14 @@ public enum SenderMessage {
     let hadPriority = options.draft.has(.priority)
     // Only ntfy's messages have a topic.
     if list.count == 0, scale == nil {
-      var members = MemberReader(text, at: 0)
+      var members = JSONMembers(text)
       while let member = members.next(text) {
         guard text.extracting(member.key).equals("topic") else { continue }
         list.append(unescaping: text.extracting(member.content(text)))
         scale = .ntfy
       }
     }
-    var members = MemberReader(text, at: 0)
+    var members = JSONMembers(text)
     while let member = members.next(text) {
       let (name, content) = (text.extracting(member.key), text.extracting(member.content(text)))
       if name.equals("priority") {
@@ -147,11 +147,11 @@ public enum SenderMessage {
     _ text: Span<UInt8>, at start: Int, into options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
     var words = Text(capacity: 256)
-    var elements = ElementReader(text, at: start)
+    var elements = JSONMembers(text, at: start, isArray: true)
     while let element = elements.next(text) {
-      guard text[element.lowerBound] == .quote else { continue }
+      guard text[element.value.lowerBound] == .quote else { continue }
       if words.count > 0 { words.append(", ") }
-      words.append(unescaping: text.extracting(element.lowerBound + 1..<element.upperBound - 1))
+      words.append(unescaping: text.extracting(element.content(text)))
     }
     if words.count > 0 { try options.set(.subtitle) { $0.append(escaping: words.bytes) } }
   }

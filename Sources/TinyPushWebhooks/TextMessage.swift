@@ -28,7 +28,7 @@ public enum TextMessage {
   /// Returns whether a text is a notification or a payload in JSON, sent with another media type.
   public static func isNotification(_ body: Span<UInt8>) -> Bool {
     if Payload.isNotification(body) { return true }
-    var members = MemberReader(body, at: 0)
+    var members = JSONMembers(body)
     while let member = members.next(body) {
       if body.extracting(member.key).equals("aps") { return true }
     }

@@ -279,14 +279,9 @@ struct Inbox: ~Copyable {
 
   /// Refuses the request if its body is not JSON; returns whether that is so.
   private mutating func reportsJSON(of request: Request) -> Bool {
-    do throws(Webhook.Problem) {
-      try Webhook.check(request.body)
-      return false
-    } catch {
-      guard case .json(let problem, let index) = error else { return false }
-      report(Finding(.json(problem), at: index), in: request.body, 400, request)
-      return true
-    }
+    guard let mistake = Finding.inJSON(request.body) else { return false }
+    report(mistake, in: request.body, 400, request)
+    return true
   }
 
   /// Refuses the request if there is no such recipients file, as far as this user can see.
@@ -390,20 +385,15 @@ struct Inbox: ~Copyable {
         "for a webhook use only sound, level, ttl, priority and token")
     }
     guard hasRecipients(request, list, options) else { return }
+    if reportsJSON(of: request) { return }
     lines.clear()
-    do throws(Webhook.Problem) {
+    do throws(Webhook.NoAlerts) {
       try Webhook.append(
         request.body, to: list.bytes, &options, limit: rules.payloadLimit(for: .alert), in: &lines)
     } catch {
-      switch error {
-      case .json(let problem, let index):
-        report(Finding(.json(problem), at: index), in: request.body, 400, request)
-      case .noAlerts(let index):
-        begin(error.code.span, error.text.span)
-        appendPlace(index..<index, in: request.body)
-        finish(request, 400)
-      }
-      return
+      begin(Webhook.NoAlerts.code.span, Webhook.NoAlerts.text.span)
+      appendPlace(error.index..<error.index, in: request.body)
+      return finish(request, 400)
     }
     takeLines(request)
   }

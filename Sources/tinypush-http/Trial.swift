@@ -60,8 +60,7 @@ enum Trial {
       trial.append(outcome, of: rules, address: path.bytes, payload: body.bytes, to: &output)
       output.append("\n")
       trial.appendNotification(to: &output)
-      output.write(to: STDOUT_FILENO)
-      output.clear()
+      output.flush()
     }
     return isRefused ? .dataRefused : .ok
   }

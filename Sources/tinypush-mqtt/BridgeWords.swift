@@ -159,7 +159,7 @@ extension BridgeLoop {
       text.append(", topic ", printable: bridge.topic)
       text.append(": no rule matches the topic")
       if bridge.payload.count > 0, bridge.payload[0] == .openBrace,
-        !PayloadPath.isJSON(bridge.payload)
+        Finding.inJSON(bridge.payload) != nil
       {
         text.append(", and the payload is not valid JSON")
       }

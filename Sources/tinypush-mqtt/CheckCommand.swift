@@ -64,8 +64,8 @@ enum CheckCommand {
     }
     var failure = Text()
     do throws(InputFile.Problem) {
-      var trial = DryRun(
-        config, rules: path, agent.courier.rules, file, try InputFile.open(file), isJSON: isJSON)
+      guard let lines = InputLines(file) else { throw .cannotRead(clinux_errno()) }
+      var trial = DryRun(config, rules: path, agent.courier.rules, file, lines, isJSON: isJSON)
       let error = trial.run()
       if error != 0 { throw .cannotRead(error) }
       return trial.hasErrors ? .dataRefused : .ok

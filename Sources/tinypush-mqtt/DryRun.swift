@@ -7,10 +7,15 @@ import TinyPushRules
 
 /// Tries rules on the messages of a file, and prints what they make of each.
 struct DryRun: ~Copyable {
+  /// The largest message that a broker is allowed to send.
+  private static let messageBytesMax = 1024 * 1024
+
   private var config: BridgeConfig
   private var trial: RuleTrial
   private let path: UnsafePointer<CChar>
-  private var lines: LineReader
+  private var lines: InputLines
+  /// The number of the line, from 1.
+  private var line: Int64 = 0
   private let isJSON: Bool
   private var output = Text(capacity: 512 * 1024)
   private var sent = 0
@@ -29,12 +34,12 @@ struct DryRun: ~Copyable {
   ///   - path: the name of the file with the messages.
   init(
     _ config: consuming BridgeConfig, rules: UnsafePointer<CChar>, _ agent: Rules,
-    _ path: UnsafePointer<CChar>, _ descriptor: Int32, isJSON: Bool
+    _ path: UnsafePointer<CChar>, _ lines: consuming InputLines, isJSON: Bool
   ) {
     self.config = config
     trial = RuleTrial(rules, agent)
     self.path = path
-    lines = LineReader(descriptor)
+    self.lines = lines
     self.isJSON = isJSON
   }
 
@@ -45,11 +50,13 @@ struct DryRun: ~Copyable {
 
   /// Tries all messages; returns 0, or the error number with which reading ended.
   mutating func run() -> Int32 {
-    while let line = lines.next() {
-      if line.count == 0 { continue }
-      take(line)
-      output.write(to: STDOUT_FILENO)
-      output.clear()
+    while let text = lines.next() {
+      line += 1
+      let hasReturn = text.count > 0 && text[text.count - 1] == .carriageReturn
+      let message = text.extracting(0..<text.count - (hasReturn ? 1 : 0))
+      if message.count == 0 { continue }
+      take(message)
+      output.flush()
     }
     if !isJSON, lines.error == 0 { printSum() }
     return lines.error
@@ -95,7 +102,9 @@ struct DryRun: ~Copyable {
     _ topic: Span<UInt8>, _ payload: Span<UInt8>, from first: Int
   ) -> Outcome {
     trial.clear()
-    if lines.isTooLong { return .malformed("the line is longer than a message may be") }
+    guard topic.count + payload.count < Self.messageBytesMax else {
+      return .malformed("the line is longer than a message may be")
+    }
     if topic.count == 0 {
       return .malformed("expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
     }
@@ -104,7 +113,7 @@ struct DryRun: ~Copyable {
         "a topic has no + and #: expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
     }
     // The broker numbers its messages. Any number gives an `id` of the same form.
-    let packetID = UInt16(truncatingIfNeeded: lines.line % 65_535 + 1)
+    let packetID = UInt16(truncatingIfNeeded: line % 65_535 + 1)
     return .message(
       trial.make(
         &config.rules, address: topic, payload: payload, packetID: packetID, from: first))
@@ -116,7 +125,7 @@ struct DryRun: ~Copyable {
     _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ outcome: Outcome
   ) {
     output.append(printable: CString.span(path))
-    output.append(":", lines.line, ": ")
+    output.append(":", line, ": ")
     output.append(printable: topic)
     switch outcome {
     case .message(let made):
@@ -136,7 +145,7 @@ struct DryRun: ~Copyable {
   private mutating func printJSON(_ topic: Span<UInt8>, _ outcome: Outcome, _ isRefused: Bool) {
     output.beginObject()
     output.member("file", string: CString.span(path))
-    output.member("line", number: lines.line)
+    output.member("line", number: line)
     output.member("topic", string: topic)
     switch outcome {
     case .message(.ignored), .message(.retained), .message(.unchanged), .message(.heard):
@@ -155,10 +164,10 @@ struct DryRun: ~Copyable {
     output.beginArray()
     var text = Text(capacity: 2048)
     if case .malformed(let problem) = outcome {
-      appendFinding("error", "not-a-message", problem.span)
+      appendFinding("error", ("not-a-message" as StaticString).span, problem.span)
     } else if !config.subscriptions.mayReceive(topic) {
       appendFinding(
-        "warning", "not-subscribed",
+        "warning", ("not-subscribed" as StaticString).span,
         ("no subscription matches this topic: the message would not come" as StaticString).span)
     }
     for index in 0..<trial.findings.count {
@@ -170,12 +179,6 @@ struct DryRun: ~Copyable {
     }
     output.endArray()
     output.endLine()
-  }
-
-  private mutating func appendFinding(
-    _ severity: StaticString, _ code: StaticString, _ message: Span<UInt8>
-  ) {
-    appendFinding(severity, code.span, message)
   }
 
   private mutating func appendFinding(

@@ -31,11 +31,8 @@ enum FleetCommand {
     }
     try arguments.refuseOperands()
     var config = BridgeConfig()
-    var message = Text(capacity: 2048)
-    do throws(ExitStatus) {
+    try arguments.attempt { message throws(ExitStatus) in
       try BridgeConfig.read(path, into: &config, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
     }
     guard !config.fleet.isEmpty else {
       throw arguments.fail(

@@ -58,7 +58,7 @@ struct FleetListing: ~Copyable {
   ///
   /// Anybody who may publish there has written the payload: only known members are printed.
   private mutating func print(_ topic: Span<UInt8>, _ payload: Span<UInt8>) {
-    guard PayloadPath.isJSON(payload) else { return }
+    guard Finding.inJSON(payload) == nil else { return }
     var start = topic.count
     while start > 0, topic[start - 1] != .slash { start -= 1 }
     let name = topic.extracting(start..<topic.count)

@@ -39,11 +39,8 @@ enum RunCommand {
     try arguments.readConfig(into: &config, for: .command)
     clinux_hide_memory()
     var bridge = BridgeConfig()
-    var message = Text(capacity: 2048)
-    do throws(ExitStatus) {
+    try arguments.attempt { message throws(ExitStatus) in
       try BridgeConfig.read(path, into: &bridge, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
     }
     if config.status.isEmpty { config.status = CString(Config.packagedStatus) }
     if let lostBox {

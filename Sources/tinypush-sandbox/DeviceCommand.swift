@@ -29,8 +29,8 @@ enum DeviceCommand {
     with add:
       --browser             a browser instead of an app: print the subscription of a
                             page in it, as JSON for `tinypush recipient add`
-      --token TOKEN         the app's token, of any length; otherwise the sandbox
-                            makes one of 64 digits
+      --token TOKEN         the app's token, of 2 to 200 digits; otherwise the
+                            sandbox makes one of 64
       --encryption-key KEY  the key that is set in the app Bark, me.fin.bark
       --help                print this help
 
@@ -52,11 +52,17 @@ enum DeviceCommand {
       var request = ControlRequest()
       var isBrowser = false
       var isApp = false
+      var hasTopic = false
+      var isJSON = false
       while let option = try arguments.next() {
         switch option {
         case 0: directory = clinux_option_argument()
-        case 1: request.append(.topic, arguments.value())
-        case 2: request.append(.json, Span())
+        case 1:
+          hasTopic = true
+          request.append(.topic, arguments.value())
+        case 2:
+          isJSON = true
+          request.append(.json, Span())
         case 3: request.append(.token, arguments.value())
         case 5:
           isBrowser = true
@@ -73,7 +79,16 @@ enum DeviceCommand {
       guard !isBrowser || !isApp else {
         throw arguments.fail(.usage, "a browser has no --token and no --encryption-key")
       }
-      try appendOperands(arguments, to: &request)
+      let verb = try appendOperands(arguments, to: &request)
+      guard verb.equals("add") || !isBrowser && !isApp else {
+        throw arguments.fail(.usage, "--browser, --token and --encryption-key are only for add")
+      }
+      guard verb.equals("list") || !isJSON else {
+        throw arguments.fail(.usage, "--json is only for list")
+      }
+      guard !hasTopic || !verb.equals("list") && !verb.equals("offline") && !verb.equals("online")
+      else { throw arguments.fail(.usage, "--topic does not go with ", verb) }
+      try arguments.refuseConfig()
       guard !request.isTooLarge else {
         var text = Text()
         text.append("the arguments have more than ", ControlRequest.bytesMax, " bytes")
@@ -87,10 +102,11 @@ enum DeviceCommand {
     }
   }
 
-  /// Appends the verb and the device's name to the request.
+  /// Appends the verb and the device's name to the request, and returns the verb.
+  @_lifetime(immortal)
   private static func appendOperands(
     _ arguments: borrowing Arguments, to request: inout ControlRequest
-  ) throws(ExitStatus) {
+  ) throws(ExitStatus) -> Span<UInt8> {
     _ = try arguments.action(
       among: verbs, "add, offline, online, uninstall, reregister, token or list")
     let verb = CString.span(arguments.operand(0)!)
@@ -104,5 +120,6 @@ enum DeviceCommand {
       next = 2
     }
     try arguments.refuseOperands(from: next)
+    return verb
   }
 }

@@ -133,6 +133,7 @@ enum SandboxCommand {
       }
     }
     try arguments.refuseOperands()
+    try arguments.refuseConfig()
     sandbox.feedbackPort =
       feedbackPort ?? (sandbox.port == 0 || sandbox.port == 65_535 ? 0 : sandbox.port + 1)
     return sandbox

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 

@@ -177,17 +177,11 @@ enum NotificationsCheck {
     at notification: Notification, in text: Span<UInt8>, _ lists: inout CheckedLists,
     _ findings: inout Findings, _ report: inout CheckReport
   ) {
-    guard !notification.isForDefault else {
-      let state = lists.state(of: Notification.defaultList.span, &report)
-      let reason = state == .missing ? .listMissingDefault : state.reason
-      if let reason { findings.add(Finding(reason, at: notification.object.lowerBound)) }
-      return
-    }
-    var name = notification.firstList
-    for index in 0..<notification.lists {
-      if index > 0 { name = notification.nextString(after: name.upperBound, in: text) }
-      if let reason = lists.state(of: text.extracting(name), &report).reason {
-        findings.add(Finding(reason, at: name.lowerBound - 1))
+    notification.forEachList(in: text) { name, place in
+      let state = lists.state(of: name, &report)
+      let isDefaultMissing = state == .missing && notification.isForDefault
+      if let reason = isDefaultMissing ? .listMissingDefault : state.reason {
+        findings.add(Finding(reason, at: place))
       }
     }
   }

@@ -8,8 +8,7 @@ import TinyPushAgent
 struct CheckReport: ~Copyable {
   private let isJSON: Bool
   private let descriptor: Int32
-  private let isColoured: Bool
-  private let ellipsis: StaticString
+  private let terminal: Terminal
   private let width: Int
   private var output = Text(capacity: 131_072)
   var progress: ProgressBar
@@ -30,9 +29,7 @@ struct CheckReport: ~Copyable {
   init(isJSON: Bool = false, to descriptor: Int32 = STDOUT_FILENO) {
     self.isJSON = isJSON
     self.descriptor = descriptor
-    let terminal = Terminal(descriptor)
-    isColoured = terminal.isColoured
-    ellipsis = terminal.ellipsis
+    terminal = Terminal(descriptor)
     // Excerpts are indented by two.
     width = min(terminal.columns ?? 80, 400) - 2
     progress = ProgressBar(isWanted: true)
@@ -61,26 +58,26 @@ struct CheckReport: ~Copyable {
     if isJSON {
       printJSON(source, place..<end, severity, notificationLine)
     } else {
-      paint(Style.strong)
+      terminal.begin(.strong, in: &output)
       output.append(printable: CString.span(source.path))
       output.append(":")
       if source.hasLines {
         output.append(source.line)
         output.append(":", source.column, ": ")
-        paint(isWarning ? Style.warning : Style.error)
+        terminal.begin(isWarning ? .magenta : .red, in: &output)
         output.append(severity)
         output.append(":")
       }
-      paint(Style.plain)
+      terminal.end(in: &output)
       output.append(" ", message, "\n  ")
       let excerpt = Excerpt(
-        text, line: source.lineStart, place: place..<end, width: width, ellipsis: ellipsis)
+        text, line: source.lineStart, place: place..<end, width: width, ellipsis: terminal.ellipsis)
       excerpt.appendLine(of: text, to: &output)
       output.append("\n  ")
       excerpt.appendIndent(to: &output)
-      paint(Style.place)
+      terminal.begin(.green, in: &output)
       excerpt.appendCaret(to: &output)
-      paint(Style.plain)
+      terminal.end(in: &output)
       output.append("\n")
     }
     code.clear()
@@ -146,19 +143,6 @@ struct CheckReport: ~Copyable {
   mutating func flush() {
     guard output.count > 0 else { return }
     progress.clear()
-    output.write(to: descriptor)
-    output.clear()
-  }
-
-  private enum Style {
-    static var strong: StaticString { "\u{1B}[1m" }
-    static var error: StaticString { "\u{1B}[31m" }
-    static var warning: StaticString { "\u{1B}[35m" }
-    static var place: StaticString { "\u{1B}[32m" }
-    static var plain: StaticString { "\u{1B}[0m" }
-  }
-
-  private mutating func paint(_ style: StaticString) {
-    if isColoured { output.append(style) }
+    output.flush(to: descriptor)
   }
 }

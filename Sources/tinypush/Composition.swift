@@ -55,26 +55,12 @@ struct Composition: ~Copyable {
     let key = argument.extracting(0..<(isJSON ? equals - 1 : equals))
     var value = argument.extracting(equals + 1..<argument.count)
     if isJSON {
-      guard key.count > 0, let range = Self.json(in: value) else { return false }
+      var scanner = JSONScanner()
+      guard key.count > 0, let range = try? scanner.onlyValue(value) else { return false }
       value = value.extracting(range)
     }
     if isJSON { draft.add(data: key, json: value) } else { draft.add(data: key, text: value) }
     return true
-  }
-
-  /// Returns the range of the only JSON value in a text, without the white space around it.
-  private static func json(in text: Span<UInt8>) -> Range<Int>? {
-    var scanner = JSONScanner()
-    do throws(JSONProblem) {
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      try scanner.skipValue(text)
-      let end = scanner.index
-      scanner.skipSpace(text)
-      return scanner.index == text.count ? start..<end : nil
-    } catch {
-      return nil
-    }
   }
 
   /// Returns the notification's text, after the checks that the agent would do.

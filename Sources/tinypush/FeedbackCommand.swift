@@ -46,12 +46,8 @@ enum FeedbackCommand {
   ) throws(ExitStatus) -> ExitStatus {
     // The merge must finish even if the reader of the output ends.
     clinux_ignore_broken_pipes()
-    var message = Text()
-    var pull: FeedbackPull
-    do throws(ExitStatus) {
-      pull = try FeedbackPull(config, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
+    var pull = try arguments.attempt { message throws(ExitStatus) in
+      try FeedbackPull(config, message: &message)
     }
     var lines = TokenLines(isJSON: isJSON)
     let hasService = config.courier.rules.service == .binary

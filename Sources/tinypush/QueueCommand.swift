@@ -102,12 +102,8 @@ enum QueueCommand {
   private static func perform(
     _ options: Options, _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    var message = Text()
-    let queue: Queue
-    do throws(ExitStatus) {
-      queue = try Queue(config.spool.pointer, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
+    let queue = try arguments.attempt { message throws(ExitStatus) in
+      try Queue(config.spool.pointer, message: &message)
     }
     switch options.action {
     case .list: return QueueList.run(queue, options, config, arguments)

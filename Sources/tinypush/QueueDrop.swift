@@ -22,7 +22,7 @@ struct QueueDrop: ~Copyable {
   ) -> ExitStatus {
     var drop = QueueDrop(isJSON: options.isJSON)
     let status = QueueNames.forEachFile(queue, options, arguments) {
-      drop.flush()
+      drop.text.flush()
     } _: { file in
       // Files that the agent ignores belong to somebody else: drop them only by name.
       if file.isSpooled || !options.isAll { drop.remove(file, queue, arguments) }
@@ -32,18 +32,12 @@ struct QueueDrop: ~Copyable {
   }
 
   @inline(never)
-  private mutating func flush() {
-    text.write(to: STDOUT_FILENO)
-    text.clear()
-  }
-
-  @inline(never)
   private mutating func remove(
     _ file: borrowing QueueFile, _ queue: borrowing Queue, _ arguments: borrowing Arguments
   ) {
     let error = queue.remove(file)
     guard error == 0 else {
-      flush()
+      text.flush()
       var message = Text()
       QueueNames.append(file.name, to: &message)
       message.append(": ", cString: clinux_error_text(error))
@@ -67,22 +61,19 @@ struct QueueDrop: ~Copyable {
       QueueNames.append(file.name, to: &text)
       text.append(": dropped from ", file.place.name, "/\n")
     }
-    if text.count > 16_384 { flush() }
+    if text.count > 16_384 { text.flush() }
   }
 
   @inline(never)
   private mutating func finish(
     _ queue: borrowing Queue, _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    flush()
+    text.flush()
     let isOfAgent =
       touched & 1 << UInt8(QueuePlace.new.rawValue) != 0 && queue.isServed() != false
     // The agent sends nothing more of the files while they are synced.
     if isOfAgent { queue.tellOfRemovals() }
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), touched & 1 << UInt8(index) != 0 else {
-        continue
-      }
+    for place in QueuePlace.allCases where touched & 1 << UInt8(place.rawValue) != 0 {
       let error = queue.sync(place)
       guard error != 0 else { continue }
       var message = Text()

@@ -37,30 +37,23 @@ struct QueueList: ~Copyable {
     var list = QueueList(
       AgentState(queue, config.status.pointer), config.courier.rules, isJSON: options.isJSON)
     var status = ExitStatus.ok
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
+    for place in QueuePlace.allCases where options.includes(place) {
       let error = queue.forEach(in: place) { list.print($0) }
       guard error != 0 else {
         if place == .new, queue.unreadable(.new) != nil {
-          list.flush()
+          list.text.flush()
           _ = arguments.fail(
             .ok, "only root and the agent's user see the files that the agent has taken", nil)
-          list.closed |= 1 << UInt8(index)
+          list.closed |= 1 << UInt8(place.rawValue)
         }
         continue
       }
-      list.flush()
+      list.text.flush()
       status = QueueCommand.explain(error, place, arguments)
-      list.closed |= 1 << UInt8(index)
+      list.closed |= 1 << UInt8(place.rawValue)
     }
     if !options.isJSON { list.printSum(options) }
     return status
-  }
-
-  @inline(never)
-  private mutating func flush() {
-    text.write(to: STDOUT_FILENO)
-    text.clear()
   }
 
   // MARK: - A file
@@ -72,7 +65,7 @@ struct QueueList: ~Copyable {
     let code = explain(file, &found)
     if isJSON { printJSON(file, found, code) } else { printLine(file, found) }
     files[file.place.rawValue] += 1
-    if text.count > 7 * Self.lineMax { flush() }
+    if text.count > 7 * Self.lineMax { text.flush() }
   }
 
   /// Sets ``why`` to the reason why a file is in the spool, and returns the reason's fixed code.
@@ -248,11 +241,14 @@ struct QueueList: ~Copyable {
   @inline(never)
   private mutating func printSum(_ options: QueueCommand.Options) {
     var isFirst = true
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
+    for place in QueuePlace.allCases where options.includes(place) {
       if !isFirst { text.append(", ") }
       isFirst = false
-      if closed & 1 << UInt8(index) != 0 { text.append("?") } else { text.append(files[index]) }
+      if closed & 1 << UInt8(place.rawValue) != 0 {
+        text.append("?")
+      } else {
+        text.append(files[place.rawValue])
+      }
       switch place {
       case .new: text.append(" waiting")
       case .later: text.append(" for later")

@@ -15,8 +15,7 @@ enum QueueNames {
   ) -> ExitStatus {
     var status = ExitStatus.ok
     guard !options.isAll else {
-      for index in 0..<3 {
-        guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
+      for place in QueuePlace.allCases where options.includes(place) {
         let error = queue.forEach(in: place) { body($0) }
         guard error != 0 else { continue }
         flush()
@@ -55,7 +54,9 @@ enum QueueNames {
       while let name = lines.next(end: options.isNull ? 0 : .lineFeed) {
         if name.count > 0 { body(name) }
       }
-      if lines.isBroken { return arguments.fail(.inputOutput, "cannot read all of standard input") }
+      if lines.error != 0 {
+        return arguments.fail(.inputOutput, "cannot read all of standard input")
+      }
     }
     return .ok
   }
@@ -115,10 +116,8 @@ enum QueueNames {
     _ queue: borrowing Queue, _ options: QueueCommand.Options, _ message: inout Text
   ) -> ExitStatus {
     var status = ExitStatus.noInput
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), options.includes(place),
-        let name = queue.unreadable(place)
-      else { continue }
+    for place in QueuePlace.allCases where options.includes(place) {
+      guard let name = queue.unreadable(place) else { continue }
       message.append(status == .noInput ? "; this user may not read " : " and ")
       message.append(name)
       message.append("/")
@@ -134,10 +133,8 @@ enum QueueNames {
     _ message: inout Text, _ body: (borrowing QueueFile) -> Void
   ) throws(ExitStatus) -> Bool {
     var found: QueuePlace?
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), options.includes(place),
-        queue.forEach(named: name, in: place, { _ in })
-      else { continue }
+    for place in QueuePlace.allCases where options.includes(place) {
+      guard queue.forEach(named: name, in: place, { _ in }) else { continue }
       guard found == nil else {
         append(name, to: &message)
         message.append(
@@ -155,8 +152,7 @@ enum QueueNames {
   @inline(never)
   private static func appendPlaces(_ options: QueueCommand.Options, to text: inout Text) {
     var isFirst = true
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
+    for place in QueuePlace.allCases where options.includes(place) {
       if !isFirst { text.append(" or ") }
       isFirst = false
       text.append(place.name)

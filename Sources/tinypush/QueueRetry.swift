@@ -42,17 +42,11 @@ struct QueueRetry: ~Copyable {
     _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) {
     let found = QueueNames.forEachFile(queue, options, arguments) {
-      flush()
+      text.flush()
     } _: { file in
       if !options.isAll || !retry.isCompanion(file) { sendAgain(file, arguments) }
     }
     if found != .ok { status = found }
-  }
-
-  @inline(never)
-  private mutating func flush() {
-    text.write(to: STDOUT_FILENO)
-    text.clear()
   }
 
   // MARK: - A file
@@ -85,9 +79,9 @@ struct QueueRetry: ~Copyable {
       } else {
         print(file, result, reasons, reasonCount)
       }
-      flush()
+      text.flush()
     } catch {
-      flush()
+      text.flush()
       status = explain(error, file, arguments)
     }
   }

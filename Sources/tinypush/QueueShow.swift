@@ -19,17 +19,11 @@ struct QueueShow: ~Copyable {
     var show = QueueShow()
     var status = ExitStatus.ok
     let found = QueueNames.forEachFile(queue, options, arguments) {
-      show.flush()
+      show.text.flush()
     } _: { file in
       show.print(file, &status, arguments)
     }
     return found == .ok ? status : found
-  }
-
-  @inline(never)
-  private mutating func flush() {
-    text.write(to: STDOUT_FILENO)
-    text.clear()
   }
 
   @inline(never)
@@ -48,7 +42,7 @@ struct QueueShow: ~Copyable {
     while true {
       let count = file.read(input.room(from: kept), at: offset)
       guard count >= 0 else {
-        flush()
+        text.flush()
         var message = Text()
         QueueNames.append(file.name, to: &message)
         message.append(": ", cString: clinux_error_text(Int32(-count)))
@@ -74,7 +68,7 @@ struct QueueShow: ~Copyable {
       line.describe(bytes, saysLine: true, in: &reason)
       text.append(printable: reason)
       text.append("\n")
-      if text.count > 32_768 { flush() }
+      if text.count > 32_768 { text.flush() }
     }
     if !isWhole { text.append("and more\n") }
   }
@@ -86,7 +80,7 @@ struct QueueShow: ~Copyable {
   private mutating func append(_ bytes: Span<UInt8>, isWhole: Bool) -> Int {
     var index = 0
     while index < bytes.count {
-      if text.count > 60_000 { flush() }
+      if text.count > 60_000 { text.flush() }
       let byte = bytes[index]
       if byte == .lineFeed || byte == .tab || byte >= .space && byte < .delete {
         text.append(byte: byte)

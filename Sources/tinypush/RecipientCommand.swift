@@ -259,7 +259,7 @@ enum RecipientCommand {
       case .nothing: break
       case .recipient(let recipient): lines.print(name, number, recipient, line)
       case .wrong(let problem, _):
-        lines.flush()
+        lines.text.flush()
         var text = Text()
         text.append(printable: name)
         text.append(":", number)
@@ -268,7 +268,7 @@ enum RecipientCommand {
       }
       return true
     }
-    lines.flush()
+    lines.text.flush()
     guard error == 0 else { return fail(error, config.recipients.span, name, arguments) }
     return status
   }
@@ -289,7 +289,7 @@ struct RecipientLines: ~Copyable {
 
   private let isJSON: Bool
   private let terminal = Terminal(STDOUT_FILENO)
-  private var text = Text(capacity: 2 * flushedBytes)
+  var text = Text(capacity: 2 * flushedBytes)
   /// What the agent tells of acceptances; nil if there is no status page.
   private var status: StatusReading?
   private var suppressed: SuppressedRecipients
@@ -382,12 +382,6 @@ struct RecipientLines: ~Copyable {
       }
       text.append("\n")
     }
-    if text.count > Self.flushedBytes { flush() }
-  }
-
-  @inline(never)
-  mutating func flush() {
-    text.write(to: STDOUT_FILENO)
-    text.clear()
+    if text.count > Self.flushedBytes { text.flush() }
   }
 }

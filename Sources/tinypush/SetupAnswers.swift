@@ -24,13 +24,6 @@ struct SetupAnswers: ~Copyable {
     /// The questions for the path of a file, which is kept.
     static var files: [Question] { [.ca, .certificate, .key, .signingKey] }
 
-    var isOfFile: Bool {
-      switch self {
-      case .ca, .certificate, .key, .signingKey: true
-      default: false
-      }
-    }
-
     /// The key in a file of answers.
     var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[rawValue] } }
 
@@ -112,7 +105,7 @@ struct SetupAnswers: ~Copyable {
       if question == .topic || question == .teamID { isOwn = true }
       let given = text.extracting(ConfigLines.withoutComment(value, in: text))
       // The path begins in the directory of the configuration.
-      let isRelative = question.isOfFile && given.count > 0 && given[0] != .slash
+      let isRelative = Question.files.contains(question) && given.count > 0 && given[0] != .slash
       set(question, to: given, behind: isRelative ? directory.span : Span())
     }
     present = places

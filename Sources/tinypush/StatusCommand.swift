@@ -60,8 +60,7 @@ enum StatusCommand {
       let isMissing = if case .cannotOpen(ENOENT) = error { true } else { false }
       if form == .prometheus {
         StatusMetrics.writeDown(in: &text)
-        text.write(to: STDOUT_FILENO)
-        text.clear()
+        text.flush()
         explain(error, config, in: &text)
         // Before the agent's first start there is no page: that is no error for a collector.
         return isMissing ? .ok : arguments.fail(.ok, text)

@@ -55,27 +55,12 @@ extension StatusScreen {
     return width
   }
 
-  /// Writes as much of a line as fits, and a line end.
-  ///
-  /// Colour sequences take no columns. All of them are written, since the last one ends a colour.
-  @inline(never)
+  /// Writes a line, which fits, and a line end.
   private func write(_ line: Span<UInt8>, to text: inout Text) {
-    var room = columns ?? Int.max
-    var isColour = false
-    var isCut = false
-    for index in line.indices {
-      let byte = line[index]
-      if byte == .escape { isColour = true }
-      if !isColour, byte & 0xC0 != 0x80 {
-        isCut = room == 0
-        if !isCut { room -= 1 }
-      }
-      if isColour || !isCut { text.append(byte: byte) }
-      if byte == UInt8(ascii: "m") { isColour = false }
-    }
+    text.append(bytes: line)
     // Erase the old text at the end of each line rather than all at once: so nothing flickers.
     // Behind the last column, this would erase the last character that was written.
-    if isWatched, room > 0 { text.append("\u{1B}[K") }
+    if isWatched, Self.width(of: line) < columns ?? Int.max { text.append("\u{1B}[K") }
     text.append(isWatched ? "\r\n" : "\n")
   }
 }

@@ -83,11 +83,8 @@ enum TokenCommand {
     var message = Text()
     // Without the directory, nothing has been suppressed yet.
     if access(config.state.pointer, F_OK) != 0, clinux_errno() == ENOENT { return .ok }
-    let store: SuppressionDirectory
-    do throws(ExitStatus) {
-      store = try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
+    let store = try arguments.attempt { message throws(ExitStatus) in
+      try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     }
     var lines = TokenLines(isJSON: isJSON)
     let listing = store.list { record in
@@ -95,7 +92,7 @@ enum TokenCommand {
         lines.print(record.token.bytes, record.time, record.reason.text)
       }
     }
-    lines.flush()
+    lines.text.flush()
     guard listing.error == 0 else {
       let status = SuppressionDirectory.explain(
         listing.error, config.state.pointer, isAgent: false, in: &message)
@@ -122,11 +119,8 @@ enum TokenCommand {
         .tryLater, "this machine's clock is not set: give the time with --at")
     }
     var message = Text()
-    let store: SuppressionDirectory
-    do throws(ExitStatus) {
-      store = try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
+    let store = try arguments.attempt { message throws(ExitStatus) in
+      try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     }
     var changes = SuppressionMerge(store)
     changes.areMadeNow = time == nil
@@ -157,7 +151,7 @@ enum TokenCommand {
       lines.print(token, time, words(action, outcome))
     }
     extendLifetime(store)
-    lines.flush()
+    lines.text.flush()
     guard isDone else {
       let status = SuppressionDirectory.explain(
         changes.error, config.state.pointer, isAgent: false, in: &message)

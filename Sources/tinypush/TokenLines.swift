@@ -8,7 +8,7 @@ struct TokenLines: ~Copyable {
 
   private let isJSON: Bool
   private let columns = Terminal(STDOUT_FILENO).columns
-  private var text = Text(capacity: 2 * flushedBytes)
+  var text = Text(capacity: 2 * flushedBytes)
 
   init(isJSON: Bool) {
     self.isJSON = isJSON
@@ -39,19 +39,13 @@ struct TokenLines: ~Copyable {
       text.append(hex: token)
       text.append("  ", state, "\n")
     }
-    if text.count > Self.flushedBytes { flush() }
+    if text.count > Self.flushedBytes { text.flush() }
   }
 
   /// Prints the last line.
   mutating func print(_ words: borrowing Text) {
     text.append(bytes: words.bytes)
     text.append("\n")
-    flush()
-  }
-
-  @inline(never)
-  mutating func flush() {
-    text.write(to: STDOUT_FILENO)
-    text.clear()
+    text.flush()
   }
 }

@@ -26,7 +26,7 @@ enum TokenReader {
       }
       try body(token)
     }
-    guard !lines.isBroken else {
+    guard lines.error == 0 else {
       throw arguments.fail(.inputOutput, "cannot read all of standard input; nothing has changed")
     }
   }

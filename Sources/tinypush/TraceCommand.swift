@@ -164,8 +164,7 @@ struct TraceCommand: ~Copyable {
   private mutating func endLine() {
     if isJSON { text.endLine() } else { text.append("\n") }
     guard text.count > 32_768 else { return }
-    text.write(to: STDOUT_FILENO)
-    text.clear()
+    text.flush()
   }
 
   // MARK: - The spool
@@ -173,15 +172,10 @@ struct TraceCommand: ~Copyable {
   private mutating func readSpool(
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    var message = Text()
-    let queue: Queue
-    do throws(ExitStatus) {
-      queue = try Queue(config.spool.pointer, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
+    let queue = try arguments.attempt { message throws(ExitStatus) in
+      try Queue(config.spool.pointer, message: &message)
     }
-    for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index) else { continue }
+    for place in QueuePlace.allCases {
       let error = queue.forEach(in: place) { take(file: $0) }
       if error != 0 { _ = QueueCommand.explain(error, place, arguments) }
       if error == 0, place == .new, queue.unreadable(.new) != nil {
@@ -261,13 +255,9 @@ struct TraceCommand: ~Copyable {
   private mutating func readSuppression(
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    var message = Text()
     guard access(config.state.pointer, R_OK | X_OK) == 0 else { return }
-    let store: SuppressionDirectory
-    do throws(ExitStatus) {
-      store = try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
-    } catch {
-      throw arguments.fail(error, message)
+    let store = try arguments.attempt { message throws(ExitStatus) in
+      try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     }
     let identity = DeviceToken(ofRecipient: digits.bytes)?.identity
     _ = store.list { record in

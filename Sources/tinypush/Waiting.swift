@@ -186,8 +186,7 @@ struct Waiting {
       guard text.count > 2 * lineMax else { return }
       // The last brace stays, so that a comma follows.
       text.truncate(to: text.count - 1)
-      text.write(to: STDOUT_FILENO)
-      text.clear()
+      text.flush()
       text.append("}")
     }
     text.endArray()

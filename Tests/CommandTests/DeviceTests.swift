@@ -399,6 +399,10 @@ import Testing
     try expect(64, "give the device's name after offline", "offline")
     try expect(64, "give an action: add, offline")
     try expect(64, "unexpected argument pad", "offline", "phone", "pad")
+    try expect(
+      64, "--token and --encryption-key are only for add", "token", "phone", "--token", "00")
+    try expect(64, "--json is only for list", "token", "phone", "--json")
+    try expect(64, "--topic does not go with offline", "offline", "phone", "--topic", "a.b")
     try sandbox.device(box, "offline", "phone")
     try expect(65, "phone is already offline", "offline", "phone")
     try expect(65, "an app can register only while its device is online", "reregister", "phone")

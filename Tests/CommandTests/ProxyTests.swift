@@ -179,10 +179,11 @@ struct ConnectProxy {
       #"HTTP/1.1 302 Portal\r\nLocation: http://portal\r\n\r\n"#,
       "refuses a tunnel to GATEWAY (status 302)", "Its log says why."),
     answer(
-      #"\x15\x03\x03\x00\x02\x02\x16"#, "sent an answer that is not HTTP",
+      #"\x15\x03\x03\x00\x02\x02\x16"#,
+      "sent an answer that is not HTTP, or more than 8 KB of headers",
       "Are its host and port right?"),
     Refusal(
-      script: ["--endless"], words: "sent more than 8 KB of headers",
+      script: ["--endless"], words: "sent an answer that is not HTTP, or more than 8 KB of headers",
       advice: "Are its host and port right?"),
     Refusal(
       script: ["--close"], words: "closed the connection without an answer",

@@ -55,6 +55,19 @@ import Testing
     #expect(try left(box, in: "failed") == [])
   }
 
+  @Test func `a delayed GOAWAY lets all requests so far be answered`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let faults = ["--fault", "goaway+300ms@3", "--fault", "slow+1s@5"]
+    let sandbox = try Sandbox(in: box, faults, hasDevices: true)
+    try drop(20, in: box)
+    let agent = try deliver(box, sandbox)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(try sandbox.child.terminate() == 0)
+    #expect(try sandbox.events("accepted").count == 20, "each is accepted once")
+    #expect(try sandbox.events("fault").count == 2)
+  }
+
   /// What the agent does after a refusal.
   enum Outcome: String, Sendable {
     /// The agent sends the notification again and delivers it.

@@ -275,13 +275,13 @@ import Testing
     ("reset+2h@5", "\"2h\" is not a delay"),
     ("reason=Unregisterd@5", "did you mean Unregistered?"),
     ("reason@5", "is not a reason of Apple's table"),
-    ("retry-after=0@5", "\"0\" is not a number of seconds"),
+    ("retry-after=0@5", "\"0\" is not a number of seconds from 1 to 86400"),
     ("goaway=5@5", "\"goaway=5\" has a value"),
     ("reset@", "\"\" must be a notification's number"), ("reset@0", "\"0\" must be a"),
     ("reset@0%", "\"0%\" must be a"), ("reset@100.1%", "\"100.1%\" must be a"),
     ("reset@0.00001%", "\"0.00001%\" must be a"), ("reset@%", "\"%\" must be a"),
     ("reset@-1", "\"-1\" must be a"), ("reset@abc", "\"abc\" must be a"),
-    ("reset@5@6", "\"5@6\" must be a"),
+    ("reset@5@6", "\"5@6\" must be a"), ("reset@1d", "\"1d\" must be a"),
   ])
   func `the sandbox refuses an invalid --fault and says why`(words: String, why: String) throws {
     let box = try Box()
@@ -301,6 +301,27 @@ import Testing
     #expect(try sandbox.child.terminate() == 0)
     #expect(try client.wait() == 0, "\(client.errors)")
     #expect(client.output == "connected\n080a0000002a\n")
+  }
+
+  @Test func `a sandbox ends although a connection waits for a delayed stall`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", "stall+1h@1"])
+    let client = try sandbox.client(box, [frame(identifier: 1)])
+    try sandbox.child.line(#""event":"fault""#)
+    #expect(try sandbox.child.terminate() == 0)
+    try client.wait()
+  }
+
+  @Test(arguments: [["-c", "tinypush.conf"], ["-o", "gateway=localhost"]])
+  func `the sandbox takes no configuration of an agent`(words: [String]) throws {
+    let box = try Box()
+    defer { box.end() }
+    for command in [["sandbox"], ["sandbox", "device", "list"]] {
+      let sandbox = try box.run(Build.command(Build.host) + command + words)
+      #expect(sandbox.status == 64)
+      #expect(sandbox.errors.contains("takes no --config and no -o"), "\(sandbox.errors)")
+    }
   }
 
   @Test func `the sandbox refuses a client certificate of another authority`() throws {

@@ -101,6 +101,7 @@ func `a badge stays unless the payload has a valid number`(aps: String, badge: I
     (#""content-available":1,"sound":"default""#, false, true),
     (#""content-available":1,"badge":0"#, false, true),
     (#""content-available":1,"alert":null"#, true, true),
+    (#""content-available":0"#, false, false), (#""content-available":null"#, false, false),
     (#""alert":"x""#, false, false), ("", false, false),
   ])
 func `a silent notification shows nothing and wakes the app`(

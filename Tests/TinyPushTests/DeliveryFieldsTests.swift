@@ -387,19 +387,6 @@ func `the push type is given or follows from the payload`(
   #expect(text { PushType.voip.appendTopic(".voip".bytes.span, to: &$0) } == ".voip.voip")
 }
 
-@Test func `a notification without a topic gets the topic of the configuration`() throws {
-  let configured = "org.example.app".bytes
-  for (members, expected) in [
-    ("", "org.example.app"), (#""push-type":"voip","#, "org.example.app.voip"),
-    (#""topic":"a.b","#, "a.b"), (#""topic":"a.b","push-type":"pushtotalk","#, "a.b.voip-ptt"),
-  ] {
-    let bytes = with(members).bytes
-    let found = try #require(notification(with(members)))
-    #expect(
-      text { found.appendTopic(of: bytes.span, configured: configured.span, to: &$0) } == expected)
-  }
-}
-
 // MARK: - Sizes
 
 @Test(arguments: [

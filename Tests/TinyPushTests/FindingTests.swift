@@ -338,6 +338,10 @@ private let ofPayloads: [Remarked] = [
     aps(#"{"badge":▸-1}"#),
     "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
   ),
+  Remarked(
+    #"{"aps":{"alert":"x"},▸"ttl":60,"id":7,"topic":"x"}"#,
+    "belongs-outside: here ttl is data for the app: to set ttl for the delivery, write {\"ttl\": ..., \"payload\": {\"aps\": ...}}"
+  ),
   // What shows something else than was meant
   Remarked(aps(#"▸{▸"loc-key":"A"}"#), showsNothing, belongsInAlert("loc-key")),
   Remarked(aps(#"▸{"foo":1}"#), showsNothing),
@@ -626,6 +630,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .showsNothing: 79
   case .soundName: 80
   case .argumentsWithoutKey: 81
+  case .belongsOutside: 83
   // Findings about sizes and about files are tested below.
   case .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
     .listUnreadable, .listsElsewhere, .priorityNotSent:
@@ -638,7 +643,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<83).filter { !numbers.contains($0) } == [])
+  #expect((0..<84).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
@@ -736,7 +741,7 @@ private func payload(of bytes: Int) -> String {
 }
 
 private func tooLarge(_ bytes: Int, _ limit: Int) -> String {
-  "payload-too-large: the payload has \(bytes) bytes without white space; the limit is \(limit) (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
+  "payload-too-large: the payload has \(bytes) bytes without white space; the limit is \(limit) (payload-limit): shorten the alert, add \"trim\": true (send: --trim), or let the app fetch the rest"
 }
 
 @Test(arguments: [256, 2048, 4096])

@@ -423,6 +423,15 @@ func `a whole number has no sign, fraction or exponent`(text: String, number: UI
   if text != "00" { #expect(scanner.index == text.utf8.count) }
 }
 
+@Test(
+  arguments: [
+    ("", 0), ("{", 1), (#"{"a":1} x"#, 8), ("1 2", 2), ("\u{FEFF}{}", 0),
+    (String(repeating: "[", count: 100_000), 32), ("1 ", nil), (" {}\n", nil),
+  ] as [(String, Int?)])
+func `a text that is meant as JSON is one value`(text: String, offset: Int?) {
+  #expect(Finding.inJSON(text.bytes.span)?.offset == offset)
+}
+
 // MARK: - Strings
 
 @Test

@@ -11,28 +11,21 @@ package struct AlertTexts {
   /// Makes the texts of an absent alert.
   package init() {}
 
-  /// Reads an alert; the scanner is at its value.
-  package init(_ text: Span<UInt8>, by scanner: inout JSONScanner) throws(JSONProblem) {
-    let start = scanner.index
-    guard text[start] == .openBrace else {
-      try scanner.skipValue(text)
-      body = start..<scanner.index
+  /// Reads an alert: a string, or an object.
+  package init(_ text: Span<UInt8>, _ alert: Range<Int>) {
+    guard text[alert.lowerBound] == .openBrace else {
+      body = alert
       return
     }
-    guard try scanner.openObject(text) else { return }
-    repeat {
-      let key = PayloadKey(spelled: text.extracting(try scanner.key(text)), isInAlert: true)
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      try scanner.skipValue(text)
-      let value = start..<scanner.index
-      switch key {
-      case .title: title = value
-      case .subtitle: subtitle = value
-      case .body: body = value
+    var members = JSONMembers(text, at: alert.lowerBound)
+    while let member = members.next(text) {
+      switch PayloadKey(spelled: text.extracting(member.key), isInAlert: true) {
+      case .title: title = member.value
+      case .subtitle: subtitle = member.value
+      case .body: body = member.value
       case .titleLocKey, .subtitleLocKey, .locKey: hasKeys = true
       default: break
       }
-    } while try scanner.nextMember(text)
+    }
   }
 }

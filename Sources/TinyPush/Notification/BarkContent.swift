@@ -16,13 +16,8 @@ extension Payload {
     at start: Int
   ) -> Int {
     var content = BarkContent(at: start)
-    do throws(JSONProblem) {
-      try content.write(rendition, in: text, to: buffer)
-      try content.write(self, in: text, to: buffer)
-    } catch {
-      // The payload was read before, so that this cannot be.
-      return 0
-    }
+    content.write(rendition, in: text, to: buffer)
+    content.write(self, in: text, to: buffer)
     return content.close(buffer) - start
   }
 
@@ -75,10 +70,9 @@ private struct BarkContent {
   /// Writes the alert.
   mutating func write(
     _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
-  ) throws(JSONProblem) {
+  ) {
     let range = rendition.alert.range
-    var scanner = JSONScanner(at: range.lowerBound)
-    let texts = range.isEmpty ? AlertTexts() : try AlertTexts(text, by: &scanner)
+    let texts = range.isEmpty ? AlertTexts() : AlertTexts(text, range)
     put("title", texts.title, rendition, text, buffer)
     put("subtitle", texts.subtitle, rendition, text, buffer)
     put("body", texts.body, rendition, text, buffer)
@@ -91,26 +85,22 @@ private struct BarkContent {
   /// Writes everything but the alert.
   mutating func write(
     _ payload: Payload, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
-  ) throws(JSONProblem) {
-    var scanner = JSONScanner(at: payload.range.lowerBound)
+  ) {
     var thread: Range<Int>?
-    guard try scanner.openObject(text) else { return }
-    repeat {
-      let key = try scanner.key(text)
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      if PayloadReader.isAps(text.extracting(key)) {
-        try writeAps(by: &scanner, &thread, in: text, to: buffer)
-      } else {
-        try scanner.skipValue(text)
-        // What `aps` has must not be replaced.
-        let ofAps: WordList = "title subtitle body sound badge"
-        guard ofAps.index(of: text.extracting(key)) == nil else { continue }
-        if text.extracting(key).equals("group") { hasGroup = true }
-        putKey(text.extracting(key), buffer)
-        putJSON(start..<scanner.index, text, buffer)
+    var members = JSONMembers(text, at: payload.range.lowerBound)
+    while let member = members.next(text) {
+      let key = text.extracting(member.key)
+      guard !PayloadReader.isAps(key) else {
+        writeAps(member.value, &thread, in: text, to: buffer)
+        continue
       }
-    } while try scanner.nextMember(text)
+      // What `aps` has must not be replaced.
+      let ofAps: WordList = "title subtitle body sound badge"
+      guard ofAps.index(of: key) == nil else { continue }
+      if key.equals("group") { hasGroup = true }
+      putKey(key, buffer)
+      putJSON(member.value, text, buffer)
+    }
     if let thread, !hasGroup {
       putKey(("group" as StaticString).span, buffer)
       putJSON(thread, text, buffer)
@@ -118,45 +108,33 @@ private struct BarkContent {
   }
 
   private mutating func writeAps(
-    by scanner: inout JSONScanner, _ thread: inout Range<Int>?, in text: Span<UInt8>,
+    _ aps: Range<Int>, _ thread: inout Range<Int>?, in text: Span<UInt8>,
     to buffer: borrowing FixedBuffer<UInt8>
-  ) throws(JSONProblem) {
-    guard try scanner.openObject(text) else { return }
-    repeat {
-      let key = PayloadKey(spelled: text.extracting(try scanner.key(text)), isInAlert: false)
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      try scanner.skipValue(text)
-      let value = start..<scanner.index
-      switch key {
+  ) {
+    var members = JSONMembers(text, at: aps.lowerBound)
+    while let member = members.next(text) {
+      switch PayloadKey(spelled: text.extracting(member.key), isInAlert: false) {
       case .badge:
         putKey(("badge" as StaticString).span, buffer)
-        putJSON(value, text, buffer)
+        putJSON(member.value, text, buffer)
       case .sound:
-        let name = try Self.soundName(value, in: text)
+        let name = Self.soundName(member.value, in: text)
         guard !name.isEmpty, !text.extracting(name).equals("\"default\"") else { continue }
         putKey(("sound" as StaticString).span, buffer)
         putJSON(name, text, buffer)
-      case .threadID: thread = value
+      case .threadID: thread = member.value
       default: break
       }
-    } while try scanner.nextMember(text)
+    }
   }
 
   /// Returns the string with the name of a sound, which may stand in an object; empty: there is none.
-  private static func soundName(
-    _ value: Range<Int>, in text: Span<UInt8>
-  ) throws(JSONProblem) -> Range<Int> {
+  private static func soundName(_ value: Range<Int>, in text: Span<UInt8>) -> Range<Int> {
     guard text[value.lowerBound] == .openBrace else { return value }
-    var scanner = JSONScanner(at: value.lowerBound)
-    guard try scanner.openObject(text) else { return 0..<0 }
-    repeat {
-      let key = try scanner.key(text)
-      _ = try scanner.peek(text)
-      let start = scanner.index
-      try scanner.skipValue(text)
-      if text.extracting(key).equals("name") { return start..<scanner.index }
-    } while try scanner.nextMember(text)
+    var members = JSONMembers(text, at: value.lowerBound)
+    while let member = members.next(text) {
+      if text.extracting(member.key).equals("name") { return member.value }
+    }
     return 0..<0
   }
 

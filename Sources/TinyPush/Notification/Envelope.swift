@@ -284,18 +284,12 @@ package struct Envelope {
     {
       findings.add(Finding(.localizedNoDefault, at: localized.lowerBound))
     }
-    var scanner = JSONScanner(at: localized.lowerBound)
-    do throws(JSONProblem) {
-      guard try scanner.openObject(text) else { return }
-      repeat {
-        _ = try scanner.key(text)
-        let alert = try Alert(text, by: &scanner)
-        let rendition = Rendition(payload, alert)
-        if rendition.bytes > limit {
-          checkSize(rendition, at: alert.range.lowerBound, text, limit, &findings)
-        }
-      } while try scanner.nextMember(text)
-    } catch {}
+    Localization.forEach(in: localized, of: text) { _, alert in
+      let rendition = Rendition(payload, alert)
+      if rendition.bytes > limit {
+        checkSize(rendition, at: alert.range.lowerBound, text, limit, &findings)
+      }
+    }
   }
 
   /// Adds a finding if the payload is too large and cannot be trimmed.

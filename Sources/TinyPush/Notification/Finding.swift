@@ -107,6 +107,7 @@ public struct Finding: BitwiseCopyable {
     case strangeKey(nearest: PayloadKey)
     case belongsInAlert(PayloadKey)
     case belongsInAps(PayloadKey)
+    case belongsOutside(EnvelopeKey)
     case showsNothing
     case soundName
     case argumentsWithoutKey(PayloadKey)
@@ -121,6 +122,7 @@ public struct Finding: BitwiseCopyable {
   public var isWarning: Bool {
     switch reason {
     case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .belongsInAlert, .belongsInAps,
+      .belongsOutside,
       .showsNothing, .soundName, .argumentsWithoutKey, .priorityNotSent, .badgeNotWhole,
       .topicEnding, .listUnreadable, .listsElsewhere:
       true
@@ -210,6 +212,18 @@ public struct Findings: ~Copyable {
 }
 
 extension Finding {
+  /// Returns the mistake in a text that is meant as one JSON value; nil if it is right.
+  @inline(never)
+  public static func inJSON(_ text: Span<UInt8>) -> Finding? {
+    var scanner = JSONScanner()
+    do throws(JSONProblem) {
+      _ = try scanner.onlyValue(text)
+      return nil
+    } catch {
+      return Finding(.json(error), at: scanner.index)
+    }
+  }
+
   /// Whether the finding concerns an object that was read to its end, rather than other text.
   var isOfObject: Bool {
     switch reason {

@@ -62,7 +62,7 @@ extension Finding.Reason {
       switch self {
       case .unknownKey(let nearest?): nearest.name
       case .textOutside(let number): Finding.textKeys[Int(number)]
-      case .mustBeString(let key): key.name
+      case .mustBeString(let key), .belongsOutside(let key): key.name
       case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
         .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key),
         .belongsInAlert(let key), .belongsInAps(let key), .argumentsWithoutKey(let key):
@@ -132,7 +132,7 @@ extension Finding.Reason {
       "relevance-score: relevance-score must be a number from 0 to 1, without quotes (for a live activity, any number)"
     case .event: "event: event must be \"start\", \"update\" or \"end\""
     case .payloadTooLarge:
-      "payload-too-large: the payload has %f bytes without white space; the limit is %l (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
+      "payload-too-large: the payload has %f bytes without white space; the limit is %l (payload-limit): shorten the alert, add \"trim\": true (send: --trim), or let the app fetch the rest"
     case .trimTooLarge:
       "trim-too-large: the payload has %f bytes without white space; the limit is %l (payload-limit), and trim would remove the whole text of the alert: let the app fetch the rest"
     case .tokenNotString:
@@ -227,6 +227,8 @@ extension Finding.Reason {
       "belongs-in-alert: the service knows %k only inside alert: write {\"alert\": {\"%k\": ...}}"
     case .belongsInAps:
       "belongs-in-aps: the service knows %k only in aps, beside alert"
+    case .belongsOutside:
+      "belongs-outside: here %k is data for the app: to set %k for the delivery, write {\"%k\": ..., \"payload\": {\"aps\": ...}}"
     case .showsNothing:
       "shows-nothing: nothing is shown or heard: give aps an alert with a text, a badge or a sound, or only content-available for a background push"
     case .soundName:

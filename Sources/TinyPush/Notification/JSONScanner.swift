@@ -170,6 +170,17 @@ public struct JSONScanner: BitwiseCopyable {
     }
   }
 
+  /// Returns the range of the only value in a text.
+  public mutating func onlyValue(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
+    try begin(bytes)
+    let start = index
+    try skipValue(bytes)
+    let end = index
+    skipSpace(bytes)
+    guard index == bytes.count else { throw .expectedCommaOrBrace }
+    return start..<end
+  }
+
   // MARK: - Parts of arrays and objects
 
   @_optimize(speed)

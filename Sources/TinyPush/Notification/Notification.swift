@@ -94,14 +94,15 @@ public struct Notification: BitwiseCopyable {
     return payload.isSealed ? Bark.contentLimit(limit) : limit
   }
 
-  /// Appends the topic to send: the stated or configured one, with the ending of the push type.
-  public func appendTopic(
-    of text: Span<UInt8>, configured: Span<UInt8>, to output: inout Text
+  /// Calls `body` with the name of each recipients file, and the place of a finding about the file.
+  package func forEachList(
+    in text: Span<UInt8>, _ body: (_ name: Span<UInt8>, _ place: Int) -> Void
   ) {
-    if topic.isEmpty {
-      pushType.appendTopic(configured, to: &output)
-    } else {
-      pushType.appendTopic(text.extracting(topic), to: &output)
+    guard !isForDefault else { return body(Self.defaultList.span, object.lowerBound) }
+    var name = firstList
+    for index in 0..<lists {
+      if index > 0 { name = nextString(after: name.upperBound, in: text) }
+      body(text.extracting(name), name.lowerBound - 1)
     }
   }
 

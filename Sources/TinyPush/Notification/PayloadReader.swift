@@ -27,7 +27,10 @@ package struct PayloadReader {
       repeat {
         let key = try scanner.key(text)
         guard Self.isAps(text.extracting(key)) else {
-          if isBare { isEnvelope = isEnvelope || Self.isOfEnvelope(text.extracting(key)) }
+          if isBare {
+            if Self.isOfEnvelope(text.extracting(key)) { isEnvelope = true }
+            findings.warn(ofOutside: key, in: text)
+          }
           payload.hasOwnMembers = true
           try scanner.skipValue(text)
           continue

@@ -1,5 +1,16 @@
 /// Warnings about payloads that the service takes and that devices show differently than meant.
 extension Findings {
+  /// Adds a warning for a key beside `aps` that sets something of the delivery elsewhere.
+  @inline(never)
+  mutating func warn(ofOutside key: Range<Int>, in text: Span<UInt8>) {
+    guard isThorough, let known = EnvelopeKey(spelled: text.extracting(key)) else { return }
+    switch known {
+    // Apps have data of these names, or recipients are named, which is an error.
+    case .id, .topic, .failed, .token, .tokens, .to, .payload: break
+    default: add(Finding(.belongsOutside(known), at: key.lowerBound - 1))
+    }
+  }
+
   /// Adds a warning for a key that the service does not know in this place.
   @inline(never)
   mutating func addUnknown(_ range: Range<Int>, in text: Span<UInt8>, isInAlert: Bool) {

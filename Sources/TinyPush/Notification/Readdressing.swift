@@ -69,17 +69,10 @@ enum Readdressing {
     of text: Span<UInt8>, at start: Int,
     _ body: (_ known: EnvelopeKey?, _ key: Range<Int>, _ value: Range<Int>) -> Void
   ) {
-    var scanner = JSONScanner(at: start)
-    do throws(JSONProblem) {
-      guard try scanner.openObject(text) else { return }
-      repeat {
-        let key = try scanner.key(text)
-        _ = try scanner.peek(text)
-        let value = scanner.index
-        try scanner.skipValue(text)
-        body(EnvelopeKey(spelled: text.extracting(key)), key, value..<scanner.index)
-      } while try scanner.nextMember(text)
-    } catch {}
+    var members = JSONMembers(text, at: start)
+    while let member = members.next(text) {
+      body(EnvelopeKey(spelled: text.extracting(member.key)), member.key, member.value)
+    }
   }
 
   private static func append(_ key: Range<Int>, of text: Span<UInt8>, to output: inout Text) {

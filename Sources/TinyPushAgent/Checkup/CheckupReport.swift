@@ -53,7 +53,7 @@ struct CheckupReport: ~Copyable {
     output.append("    ", what)
     output.append(printable: name)
     output.append(" ...")
-    flush()
+    output.flush()
   }
 
   /// Returns how urgent a status is: highest if the user must act first, lowest if the problem may
@@ -97,7 +97,7 @@ struct CheckupReport: ~Copyable {
     if isJSON { printJSON(item, state) } else { printLine(item, state) }
     message.clear()
     advice.clear()
-    flush()
+    output.flush()
   }
 
   /// Prints the number of errors and warnings.
@@ -116,7 +116,7 @@ struct CheckupReport: ~Copyable {
       output.append(warnings == 1 ? " warning" : " warnings")
     }
     output.append("\n")
-    flush()
+    output.flush()
   }
 
   // MARK: - For people
@@ -192,12 +192,6 @@ struct CheckupReport: ~Copyable {
     terminal.begin(colour, in: &output)
     output.append(words)
     terminal.end(in: &output)
-  }
-
-  @inline(never)
-  private mutating func flush() {
-    output.write(to: STDOUT_FILENO)
-    output.clear()
   }
 
   // MARK: - For programs

@@ -11,9 +11,8 @@ struct ProxyAnswer {
     /// The tunnel is open.
     case open
     case refused(status: Int)
-    /// The answer is not HTTP.
+    /// The answer is not HTTP, or too long.
     case garbage
-    case tooLong
   }
 
   /// The longest answer that is read; proxies send some hundred bytes, which are ignored.
@@ -32,7 +31,7 @@ struct ProxyAnswer {
   /// Takes the next byte; no byte may be taken after an outcome.
   mutating func take(_ byte: UInt8) -> Outcome? {
     count += 1
-    guard count <= Self.bytesMax else { return .tooLong }
+    guard count <= Self.bytesMax else { return .garbage }
     guard byte != .lineFeed else { return endLine() }
     guard byte != .carriageReturn else { return nil }
     if isStatusLine, !takeStatusLine(byte) { return .garbage }

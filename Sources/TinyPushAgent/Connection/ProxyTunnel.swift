@@ -101,9 +101,9 @@ struct ProxyTunnel: ~Copyable {
       text.append(
         " closed the connection without an answer. Its log says why; are its host and port right?")
     case .garbage:
-      text.append(" sent an answer that is not HTTP. Are its host and port right?")
-    case .tooLong:
-      text.append(" sent more than 8 KB of headers. Are its host and port right?")
+      text.append(
+        " sent an answer that is not HTTP, or more than 8 KB of headers. Are its host and port right?"
+      )
     case .refused(let status):
       text.append(Self.refusal(status, hasLogin: hasLogin))
       if !Self.isLoginRefused(status) { server.append(to: &text) }

@@ -10,8 +10,8 @@ extension Agent {
     guard !hasDevices || !config.certificate.isEmpty || !config.signingKey.isEmpty else {
       message.append(
         isHTTP2
-          ? "neither a signing key nor a certificate is set: set signing-key, key-id, team-id and topic, for browsers alone vapid-key and contact, or"
-          : "no certificate is set:")
+          ? "neither a signing key nor a certificate is set: run tinypush setup, or set signing-key, key-id, team-id and topic, for browsers alone vapid-key and contact, or"
+          : "no certificate is set: run tinypush setup, or")
       message.append(" set certificate (and key) to your push certificate's PEM files")
       throw .config
     }

@@ -79,9 +79,6 @@ public struct OutcomeWatch: ~Copyable {
     }
   }
 
-  /// Returns whether an agent works in the spool; nil if this user cannot see it.
-  public func isServed() -> Bool? { SpoolLock.isServed(root.number) }
-
   // MARK: - Parts of the file
 
   /// Whether the file or a part of it is in `new/` or `taken/`, or may be there.

@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 
 /// The spool's directories with notifications.
-public enum QueuePlace: Int {
+public enum QueuePlace: Int, CaseIterable {
   /// Notifications that wait to be delivered.
   case new
   /// Notifications that wait until they are due.

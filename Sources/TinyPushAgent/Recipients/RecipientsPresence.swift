@@ -28,24 +28,18 @@ extension RecipientsFile {
   package static func missing(
     _ notification: Notification, of text: Span<UInt8>, in directory: Span<UInt8>
   ) -> Finding? {
-    guard !notification.isForDefault else {
-      let start = notification.object.lowerBound
-      switch presence(of: Notification.defaultList.span, in: directory) {
-      case .missing: return Finding(.listMissingDefault, at: start)
-      case .empty: return Finding(.listEmpty, at: start)
-      case .present: return nil
+    var finding: Finding?
+    notification.forEachList(in: text) { name, place in
+      guard finding == nil else { return }
+      switch presence(of: name, in: directory) {
+      case .missing:
+        let reason: Finding.Reason = notification.isForDefault ? .listMissingDefault : .listMissing
+        finding = Finding(reason, at: place)
+      case .empty: finding = Finding(.listEmpty, at: place)
+      case .present: break
       }
     }
-    var name = notification.firstList
-    for index in 0..<notification.lists {
-      if index > 0 { name = notification.nextString(after: name.upperBound, in: text) }
-      switch presence(of: text.extracting(name), in: directory) {
-      case .missing: return Finding(.listMissing, at: name.lowerBound - 1)
-      case .empty: return Finding(.listEmpty, at: name.lowerBound - 1)
-      case .present: continue
-      }
-    }
-    return nil
+    return finding
   }
 
   /// Whether this user sees a recipients file of this name in a directory.

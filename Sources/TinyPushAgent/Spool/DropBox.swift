@@ -134,17 +134,6 @@ public struct DropBox: ~Copyable {
     guard error == 0 else { throw .cannotWrite(error) }
   }
 
-  /// Reads from what was written; returns the number of bytes, 0 at the end, or -errno.
-  func read(_ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64) -> Int {
-    Descriptor.read(file.number, room, at: offset)
-  }
-
-  /// Gives the file the owner and the mode of another file, as far as this user can.
-  func belong(to other: stat) {
-    fchown(file.number, other.st_uid, other.st_gid)
-    fchmod(file.number, other.st_mode & 0o777)
-  }
-
   /// Moves the file into `new/`, and returns its name there.
   ///
   /// Names sort by time, to the nanosecond. The process ID makes them unique.
@@ -175,18 +164,13 @@ public struct DropBox: ~Copyable {
   ///
   /// - Returns: false if another file has the name; then this file is removed.
   mutating func drop(as name: Span<UInt8>) throws(Problem) -> Bool {
-    try drop(in: new.number, as: name)
-  }
-
-  /// Moves the file into another directory of the spool under a given name, and syncs it.
-  mutating func drop(in directory: Int32, as name: Span<UInt8>) throws(Problem) -> Bool {
     try self.name(isSynced: true)
     let target = CString(name)
-    let error = -clinux_rename_new(tmp.number, temporary.pointer, directory, target.pointer)
+    let error = -clinux_rename_new(tmp.number, temporary.pointer, new.number, target.pointer)
     guard error != EEXIST else { return false }
     guard error == 0 else { throw .cannotWrite(error) }
     hasName = false
-    try Self.sync(directory)
+    try Self.sync(new.number)
     return true
   }
 

@@ -72,10 +72,7 @@ public struct SuppressedRecipients: ~Copyable {
           body)
       }
     }
-    var name = notification.firstList
-    for number in 0..<notification.lists {
-      if number > 0 { name = notification.nextString(after: name.upperBound, in: text) }
-      let list = notification.isForDefault ? Notification.defaultList.span : text.extracting(name)
+    notification.forEachList(in: text) { list, _ in
       _ = lists.forEachRecipient(in: list) { recipient in
         find(
           recipient.token, !recipient.subscription.isEmpty,

@@ -65,13 +65,6 @@ public struct SuppressionDirectory: ~Copyable {
     }
   }
 
-  /// Opens the list and its recent changes, for lookups.
-  ///
-  /// - Parameter error: on failure, the errno.
-  package func lists(error: inout Int32) -> SuppressionLists {
-    SuppressionLists(directory.number, error: &error)
-  }
-
   /// Calls `body` with what is known about each token, in their order.
   ///
   /// - Returns: 0 or an errno, and whether the list is damaged.

@@ -65,6 +65,13 @@ extension Text {
     _ = Descriptor.writeAll(descriptor, bytes)
   }
 
+  /// Writes the text to a descriptor, and clears it.
+  @inline(never)
+  public mutating func flush(to descriptor: Int32 = STDOUT_FILENO) {
+    write(to: descriptor)
+    clear()
+  }
+
   /// Returns a NUL-terminated copy for C functions.
   public borrowing func cString() -> CString { CString(bytes) }
 

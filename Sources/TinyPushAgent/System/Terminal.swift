@@ -10,6 +10,7 @@ public struct Terminal {
     case red = 31
     case green = 32
     case yellow = 33
+    case magenta = 35
   }
 
   private let descriptor: Int32

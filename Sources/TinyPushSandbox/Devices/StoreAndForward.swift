@@ -30,9 +30,12 @@ final class StoreAndForward {
     _ arrival: Arrival, payload: Span<UInt8>, for app: Installation, on device: Device
   ) {
     guard !device.isOnline else { return deliver(arrival, payload, to: app, on: device) }
-    if arrival.expiration == 0 {
-      // Expiration 0 allows only one attempt, which has failed.
-      return journal.dropped(.notToBeStored, arrival, app, device)
+    // Expiration 0 allows only one attempt, which has failed.
+    let isStored = arrival.expiration != 0
+    if !isStored {
+      journal.dropped(.notToBeStored, arrival, app, device)
+      // The service of a browser removes the message that a new one replaces.
+      guard app.browser != nil else { return }
     }
     var kept: [StoredNotification] = []
     for former in app.stored {
@@ -42,6 +45,7 @@ final class StoreAndForward {
         kept.append(former)
       }
     }
+    guard isStored else { return devices.store(kept, for: app) }
     if kept.count == StoredNotification.countMax {
       journal.dropped(.replaced, kept.removeFirst().arrival, app, device)
     }

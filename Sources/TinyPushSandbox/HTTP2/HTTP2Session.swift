@@ -36,8 +36,8 @@ final class HTTP2Session {
   private let output = FixedBuffer<UInt8>(capacity: recordBytes)
   private var outputBytes = 0
   private var garbageBytes = 0
-  /// Whether the session takes no more requests, and only answers those it has.
-  private var isLeaving = false
+  /// The last stream whose request is answered.
+  private var lastStream = Int32.max
   /// Whether only the final bytes are left to send.
   private(set) var isOver = false
   /// How the session ends after the final bytes.
@@ -202,8 +202,9 @@ final class HTTP2Session {
       isOver = true
       return
     }
-    while !isOver, !isLeaving, let push = chttp2_server_next(server) {
+    while !isOver, let push = chttp2_server_next(server) {
       let request = PushRequest(push)
+      guard request.stream <= lastStream else { continue }
       check(request, request.makeID())
     }
   }
@@ -277,7 +278,9 @@ final class HTTP2Session {
     }
   }
 
-  private func answer(_ stream: Int32, _ answer: Answer, id: borrowing CString) {
+  private func answer(
+    _ stream: Int32, _ answer: Answer, id: borrowing CString, isLate: Bool = false
+  ) {
     var reply = chttp2_reply()
     let isForBrowser = isForBrowser(stream)
     if !isForBrowser { reply.id = id.pointer }
@@ -314,8 +317,8 @@ final class HTTP2Session {
       chttp2_server_answer(server, stream, &reply)
     case .reset(let code): chttp2_server_reset(server, stream, code)
     case .leave:
-      self.answer(stream, .accepted, id: id)
-      leave(after: stream, nil)
+      if stream > 0 { self.answer(stream, .accepted, id: id) }
+      leave(after: isLate ? -1 : stream, nil)
     }
   }
 
@@ -359,7 +362,7 @@ final class HTTP2Session {
 
   private func answerLate(now: Int64) {
     for waiting in late where waiting.dueMs <= now {
-      answer(waiting.stream, waiting.answer, id: waiting.id)
+      answer(waiting.stream, waiting.answer, id: waiting.id, isLate: true)
     }
     late.removeAll { $0.dueMs <= now }
   }
@@ -398,6 +401,8 @@ final class HTTP2Session {
   }
 
   /// Sends GOAWAY, to end the connection in order.
+  ///
+  /// - Parameter stream: the last one whose request is answered; -1: the last one so far.
   private func leave(after stream: Int32, _ reason: Reason?) {
     var body = Text(capacity: 64)
     if let reason {
@@ -406,6 +411,6 @@ final class HTTP2Session {
       body.endObject()
     }
     body.withCString { body in chttp2_server_leave(server, stream, 0, body) }
-    isLeaving = true
+    if stream > 0 { lastStream = stream }
   }
 }

@@ -44,13 +44,15 @@ final class JSONWebToken {
 
   /// Whether a claim has this value.
   func claims(has name: StaticString, _ wanted: Span<UInt8>) -> Bool {
-    claim(name).equals(wanted)
+    var claim = Text(capacity: Self.bytesMax)
+    append(claim: name, to: &claim)
+    return claim.bytes.equals(wanted)
   }
 
-  /// Returns a claim, for a string without its quotes; empty if absent.
-  @_lifetime(borrow self)
-  func claim(_ name: StaticString) -> Span<UInt8> {
-    claimsText.unsafeBytes.extracting(Self.value(name, of: claimsText.unsafeBytes) ?? 0..<0)
+  /// Appends a claim, for a string without its quotes and escapes; nothing if absent.
+  func append(claim name: StaticString, to text: inout Text) {
+    let claims = claimsText.unsafeBytes
+    text.append(unescaping: claims.extracting(Self.value(name, of: claims) ?? 0..<0))
   }
 
   /// Returns a claim that is a time in UNIX seconds; nil if absent.

@@ -89,9 +89,9 @@ struct PushRequest {
     }
   }
 
-  /// Returns the request's `apns-id`, or a new UUID if it has none.
+  /// Returns the request's `apns-id`, or a new UUID if that is missing or wrong.
   func makeID() -> CString {
-    if !id.isEmpty { return CString(id) }
+    if id.isUUID { return CString(id) }
     var text = Text(capacity: 40)
     text.appendRandomUUID()
     return CString(text.bytes)

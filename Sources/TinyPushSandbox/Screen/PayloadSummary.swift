@@ -115,8 +115,10 @@ struct PayloadSummary {
       case .contentState: contentState = try value(text, by: &scanner)
       case .category: category = try value(text, by: &scanner)
       case .contentAvailable:
-        isContentAvailable = true
+        _ = try scanner.peek(text)
+        let start = scanner.index
         try scanner.skipValue(text)
+        isContentAvailable = text.extracting(start..<scanner.index).equals("1")
       default: try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)

@@ -15,11 +15,12 @@ enum SealedPayload {
     guard let ciphertext = summary.ciphertext, let iv = summary.iv else { return nil }
     let content = FixedBuffer<UInt8>(capacity: Int(CMBED_SEAL_ROOM))
     let mode = iv.count == Int(CMBED_SEAL_GCM_IV) ? CMBED_SEAL_GCM : CMBED_SEAL_CBC
-    let sealed = payload.extracting(ciphertext)
+    var sealed = Text(capacity: ciphertext.count)
+    sealed.append(unescaping: payload.extracting(ciphertext))
     let letters = payload.extracting(iv)
     let count = key.withUnsafeBufferPointer { key in
       letters.withUnsafeBytes { letters in
-        sealed.withUnsafeBytes { sealed in
+        sealed.bytes.withUnsafeBytes { sealed in
           cmbed_unseal(
             content.room().baseAddress, mode, key.baseAddress, key.count,
             letters.baseAddress?.assumingMemoryBound(to: CChar.self), letters.count,

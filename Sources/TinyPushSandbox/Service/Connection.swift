@@ -21,6 +21,8 @@ final class Connection {
   private let stream: TLSStream
   private var service: Service
   private var stage: Stage = .handshake
+  /// Whether the sandbox stops, so that the deadline ends the connection.
+  private var isStopping = false
   /// The events that the connection waits for.
   private(set) var interest = EPOLLIN.rawValue
   /// The events that the loop has registered with epoll.
@@ -93,6 +95,7 @@ final class Connection {
 
   /// Continues, since the deadline has passed.
   func expire(nowMs: Int64) {
+    if isStopping, !isOver { return end(isOrderly: isDraining, "closed") }
     switch stage {
     case .handshake:
       refuseHandshake("it took longer than 10 seconds")
@@ -108,6 +111,10 @@ final class Connection {
       act(serve(), nowMs)
     case .stalled, .over: break
     }
+  }
+
+  private var isDraining: Bool {
+    if case .draining = stage { true } else { false }
   }
 
   /// The protocol whose timed faults the connection can play now, if any.
@@ -132,6 +139,7 @@ final class Connection {
 
   /// Ends the connection, since the sandbox stops.
   func stop(nowMs: Int64) {
+    isStopping = true
     switch stage {
     case .handshake, .refused: stage = .over
     case .open, .late:

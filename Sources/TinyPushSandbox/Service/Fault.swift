@@ -166,7 +166,8 @@ public struct Fault: BitwiseCopyable {
   ) throws(Problem) -> Occasion {
     let when = text.extracting(part)
     if let number = Config.number(when), number > 0 { return .notification(Int64(number)) }
-    if let token = DeviceToken(hex: when) { return .token(token) }
+    // `5d` is a time, and no token.
+    if when.count > 2, let token = DeviceToken(hex: when) { return .token(token) }
     if when.count > 1, when[when.count - 1] == .percent,
       let chance = millionths(when.extracting(0..<when.count - 1))
     {
@@ -308,7 +309,8 @@ extension Fault {
         if let nearest = Reason.nearest(to: words.extracting(part)) {
           text.append("; did you mean ", bytes: nearest.name, "?")
         }
-      case .retryAfter: text.append("is not a number of seconds, as in retry-after=30")
+      case .retryAfter:
+        text.append("is not a number of seconds from 1 to 86400, as in retry-after=30")
       case .delay: text.append("is not a delay of at most an hour, such as 500ms or 5s")
       case .occasion:
         text.append(

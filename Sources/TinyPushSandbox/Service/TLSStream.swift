@@ -58,11 +58,14 @@ struct TLSStream: ~Copyable {
     outcome(cmbed_read(session, room.baseAddress, room.count))
   }
 
-  /// Reads and discards bytes.
+  /// Reads and discards bytes, some records at a time, so that a fast peer does not hold others up.
   func discard(_ room: borrowing FixedBuffer<UInt8>) -> Turn {
-    while true {
+    var records = 0
+    repeat {
       if let turn = read(into: room.room()).turn { return turn }
-    }
+      records += 1
+    } while records < 8 || hasPending
+    return .wantRead
   }
 
   /// Whether the session holds decrypted bytes, which epoll does not report.
@@ -90,14 +93,11 @@ struct TLSStream: ~Copyable {
   /// Shuts down the sending half after a failed handshake, without a closing alert.
   func finishRaw() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  /// Discards the bytes in the socket without decrypting them; true: the peer has closed.
+  /// Discards bytes in the socket without decrypting them; true: the peer has closed.
   func discardRaw() -> Bool {
     let room = FixedBuffer<UInt8>(capacity: 4096)
-    while true {
-      let got = recv(descriptor, room.room(from: 0).baseAddress, room.capacity, 0)
-      if got > 0 { continue }
-      return got == 0 || clinux_errno() != EAGAIN
-    }
+    let got = recv(descriptor, room.room(from: 0).baseAddress, room.capacity, 0)
+    return got == 0 || got < 0 && clinux_errno() != EAGAIN
   }
 
   /// Whether the peer has acknowledged all bytes.

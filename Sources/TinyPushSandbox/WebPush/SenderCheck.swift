@@ -69,11 +69,11 @@ struct SenderCheck: ~Copyable {
   private static func checkClaims(
     _ token: JSONWebToken, authority: Span<UInt8>, now: Int64
   ) throws(RequestCheck.Refusal) {
-    let scheme: StaticString = "https://"
-    let audience = token.claim("aud")
-    guard audience.begins(with: scheme.span),
-      audience.extracting(scheme.utf8CodeUnitCount...).equals(authority)
-    else { throw bad("the token's aud is not the origin of the endpoint") }
+    var origin = Text(capacity: authority.count + 8)
+    origin.append("https://", bytes: authority)
+    guard token.claims(has: "aud", origin.bytes) else {
+      throw bad("the token's aud is not the origin of the endpoint")
+    }
     guard let expires = token.time("exp") else {
       throw bad("the token's exp is not a time in seconds")
     }
@@ -81,7 +81,9 @@ struct SenderCheck: ~Copyable {
     guard expires <= now + secondsMax else {
       throw bad("the token expires later than in 24 hours (exp)")
     }
-    try checkContact(token.claim("sub"))
+    var contact = Text(capacity: Self.bytesMax)
+    token.append(claim: "sub", to: &contact)
+    try checkContact(contact.bytes)
   }
 
   /// Checks whether the claim `sub` can be the address of a person.

@@ -3,13 +3,7 @@ import TinyPushRules
 
 /// A list of topic filters.
 public struct FilterList: ~Copyable {
-  private static let countMax = 32
-  private static let bytesMax = 8192
-
-  private let bytes = FixedBuffer<UInt8>(capacity: FilterList.bytesMax)
-  private var ends = InlineArray<32, Int>(repeating: 0)
-  /// The number of filters.
-  public private(set) var count = 0
+  private var filters = TextList(32, bytes: 8192)
 
   /// Creates an empty list.
   public init() {}
@@ -17,27 +11,18 @@ public struct FilterList: ~Copyable {
   @inline(never)
   deinit {}
 
+  /// The number of filters.
+  public var count: Int { filters.count }
+
   /// A filter by its number.
   @_lifetime(immortal)
-  public func filter(_ index: Int) -> Span<UInt8> {
-    bytes.unsafeSpan((index == 0 ? 0 : ends[index - 1])..<ends[index])
-  }
+  public func filter(_ index: Int) -> Span<UInt8> { filters[index] }
 
   /// Appends a filter, and returns whether there was room.
-  public mutating func append(_ filter: Span<UInt8>) -> Bool {
-    let start = count == 0 ? 0 : ends[count - 1]
-    guard count < Self.countMax, start + filter.count <= Self.bytesMax else { return false }
-    bytes.store(filter, at: start)
-    ends[count] = start + filter.count
-    count += 1
-    return true
-  }
+  public mutating func append(_ filter: Span<UInt8>) -> Bool { filters.append(filter) }
 
   /// Whether the list has a filter.
-  public func contains(_ filter: Span<UInt8>) -> Bool {
-    for index in 0..<count where self.filter(index).equals(filter) { return true }
-    return false
-  }
+  public func contains(_ filter: Span<UInt8>) -> Bool { filters.contains(filter) }
 
   /// Whether a subscription can bring messages for a topic or a topic filter.
   public func mayReceive(_ filter: Span<UInt8>) -> Bool {
@@ -82,5 +67,5 @@ public struct FilterList: ~Copyable {
   }
 
   /// Removes all filters.
-  mutating func clear() { count = 0 }
+  mutating func clear() { filters.clear() }
 }

@@ -3,11 +3,9 @@ import TinyPushAgent
 
 /// The recipients files to which a mail goes, each once.
 struct RecipientNames: ~Copyable {
-  private static var bytesMax: Int { 65_536 }
-
+  private static var countMax: Int { 1000 }
   private let directory: Text
-  /// The names, each behind a NUL.
-  private var names = Text(capacity: bytesMax)
+  private var names = TextList(countMax + 1, bytes: 65_536)
   /// Whether there is an address without a recipients file.
   private var hasOther = false
 
@@ -36,16 +34,9 @@ struct RecipientNames: ~Copyable {
   /// Adds a recipients file; returns false if there is none of this name, or no more room.
   private mutating func insert(_ name: Span<UInt8>) -> Bool {
     guard RecipientsFile.exists(name, in: directory.bytes) else { return false }
-    guard !contains(name) else { return true }
+    guard !names.contains(name) else { return true }
     // Room for `default` is left.
-    guard names.count + name.count + 16 <= Self.bytesMax else { return false }
-    append(name)
-    return true
-  }
-
-  private mutating func append(_ name: Span<UInt8>) {
-    names.append(byte: 0)
-    names.append(bytes: name)
+    return names.count < Self.countMax ? names.append(name) : false
   }
 
   /// Adds `default` if there is no other name, or for the addresses that name no recipients file.
@@ -53,10 +44,10 @@ struct RecipientNames: ~Copyable {
   /// Returns false if there is no recipients file at all.
   mutating func complete() -> Bool {
     let standard = Notification.defaultList.span
-    if hasOther || names.count == 0, !contains(standard),
+    if hasOther || names.count == 0, !names.contains(standard),
       RecipientsFile.mayExist(standard, in: directory.bytes)
     {
-      append(standard)
+      _ = names.append(standard)
     }
     return names.count > 0
   }
@@ -65,27 +56,10 @@ struct RecipientNames: ~Copyable {
   ///
   /// Returns false if there are no further names.
   func add(to draft: inout Draft, from first: Int) -> Bool {
-    var number = 0
-    forEach {
-      if first..<first + Envelope.listsMax ~= number { draft.add(list: $0) }
-      number += 1
+    guard first < names.count else { return false }
+    for number in first..<min(first + Envelope.listsMax, names.count) {
+      draft.add(list: names[number])
     }
-    return first < number
-  }
-
-  private func contains(_ name: Span<UInt8>) -> Bool {
-    var isFound = false
-    forEach { if $0.equals(name) { isFound = true } }
-    return isFound
-  }
-
-  private func forEach(_ body: (Span<UInt8>) -> Void) {
-    var start = 1
-    while start < names.count {
-      var end = start
-      while end < names.count, names.bytes[end] != 0 { end += 1 }
-      body(names.bytes.extracting(start..<end))
-      start = end + 1
-    }
+    return true
   }
 }

@@ -12,39 +12,17 @@ extension Checkup {
     reportSigningKey("key", config.vapidKey.pointer, reason)
     report.message.append(printable: config.contact.span)
     report.report("contact")
-    var hosts = Hosts()
+    // The first ones are checked.
+    var hosts = TextList(8, bytes: 8 * 256)
     findHosts(config, &hosts)
     if hosts.count == 0 {
       report.message.append("no recipients file has a browser's subscription")
       return report.report("service", .skipped)
     }
-    for number in 0..<hosts.count { checkService(hosts.name(number), config) }
+    for number in 0..<hosts.count { checkService(hosts[number], config) }
   }
 
-  /// The hosts of the services, of which the first ones are checked.
-  private struct Hosts: ~Copyable {
-    private let names = FixedBuffer<UInt8>(capacity: 8 * 256)
-    private var lengths: InlineArray<8, UInt8> = .init(repeating: 0)
-    private(set) var count = 0
-
-    init() {}
-    deinit {}
-
-    mutating func add(_ name: Span<UInt8>) {
-      for number in 0..<count where self.name(number).equals(name) { return }
-      guard count < lengths.count, name.count < 256 else { return }
-      names.store(name, at: count * 256)
-      lengths[count] = UInt8(name.count)
-      count += 1
-    }
-
-    @_lifetime(immortal)
-    func name(_ number: Int) -> Span<UInt8> {
-      names.unsafeSpan(number * 256..<number * 256 + Int(lengths[number]))
-    }
-  }
-
-  private mutating func findHosts(_ config: borrowing Config, _ hosts: inout Hosts) {
+  private mutating func findHosts(_ config: borrowing Config, _ hosts: inout TextList) {
     let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
     let names = files.names()
     var start = 0
@@ -55,7 +33,8 @@ extension Checkup {
         }
         let word = text.extracting(recipient.subscription)
         do throws(Subscription.Problem) {
-          hosts.add(word.extracting(try Subscription(word).authority))
+          let host = word.extracting(try Subscription(word).authority)
+          if !hosts.contains(host) { _ = hosts.append(host) }
         } catch {}
         return true
       }

@@ -125,23 +125,7 @@ public struct ProviderToken: ~Copyable {
   private mutating func make(at now: Int64) -> Bool {
     var made = Text(capacity: Self.textMax)
     Self.writeClaims(keyID.span, teamID.span, now, in: &made)
-    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    var signature: InlineArray<64, UInt8> = .init(repeating: 0)
-    defer { reason.deallocate() }
-    let room = digest.room().baseAddress
-    var written = signature.mutableSpan
-    let result = written.withUnsafeMutableBufferPointer { signature in
-      made.bytes.withUnsafeBytes {
-        cmbed_sign(signature.baseAddress, key.pointer, $0.baseAddress, $0.count, room, reason)
-      }
-    }
-    clinux_wipe_stack()
-    guard result == CMBED_OK else {
-      problem.append(cString: reason)
-      return false
-    }
-    made.append(".")
-    made.append(base64URL: signature.span)
+    guard made.sign(with: key.pointer, digest, &problem) else { return false }
     text.clear()
     text.append(made)
     issuedAt = now

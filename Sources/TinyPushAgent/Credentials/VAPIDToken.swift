@@ -29,35 +29,21 @@ struct VAPIDToken: ~Copyable {
     problem.clear()
     var made = Text(capacity: 1024)
     Self.writeClaims(authority, config.contact.span, until: wall + Self.validSeconds, in: &made)
+    let key = config.vapidKey.pointer
+    guard made.sign(with: key, FixedBuffer(capacity: 32), &problem) else { return false }
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { reason.deallocate() }
-    var signature = InlineArray<64, UInt8>(repeating: 0)
-    var digest = InlineArray<32, UInt8>(repeating: 0)
     var point = InlineArray<65, UInt8>(repeating: 0)
-    let key = config.vapidKey.pointer
-    let isSigned = made.bytes.withUnsafeBytes { bytes in
-      withUnsafeMutableBytes(of: &signature) { signature in
-        withUnsafeMutableBytes(of: &digest) { digest in
-          cmbed_sign(
-            signature.bindMemory(to: UInt8.self).baseAddress, key, bytes.baseAddress, bytes.count,
-            digest.bindMemory(to: UInt8.self).baseAddress, reason) == CMBED_OK
-        }
-      }
+    let isRead = withUnsafeMutableBytes(of: &point) {
+      cmbed_signing_key_public(key, $0.bindMemory(to: UInt8.self).baseAddress, reason) == CMBED_OK
     }
-    let isRead =
-      isSigned
-      && withUnsafeMutableBytes(of: &point) {
-        cmbed_signing_key_public(key, $0.bindMemory(to: UInt8.self).baseAddress, reason) == CMBED_OK
-      }
     clinux_wipe_stack()
     guard isRead else {
       problem.append(cString: reason)
       return false
     }
     text.clear()
-    text.append("t=", made, ".")
-    text.append(base64URL: signature.span)
-    text.append(", k=")
+    text.append("t=", made, ", k=")
     text.append(base64URL: point.span)
     return true
   }
@@ -83,5 +69,37 @@ extension MessageSeal {
       let written = cmbed_webpush_seal(body, point, secret, text.baseAddress, text.count)
       return written > 0 ? Int(written) : written == CMBED_FILE_INVALID ? 0 : nil
     }
+  }
+}
+
+extension Text {
+  /// Appends a dot and the signature of the text with a key in a file; returns whether that worked.
+  ///
+  /// - Parameters:
+  ///   - digest: receives the SHA-256 of the key.
+  ///   - problem: receives why there is no signature.
+  @inline(never)
+  mutating func sign(
+    with key: UnsafePointer<CChar>, _ digest: borrowing FixedBuffer<UInt8>, _ problem: inout Text
+  ) -> Bool {
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { reason.deallocate() }
+    var signature = InlineArray<64, UInt8>(repeating: 0)
+    let room = digest.room().baseAddress
+    let result = bytes.withUnsafeBytes { signed in
+      withUnsafeMutableBytes(of: &signature) { signature in
+        cmbed_sign(
+          signature.bindMemory(to: UInt8.self).baseAddress, key, signed.baseAddress, signed.count,
+          room, reason)
+      }
+    }
+    clinux_wipe_stack()
+    guard result == CMBED_OK else {
+      problem.append(cString: reason)
+      return false
+    }
+    append(".")
+    append(base64URL: signature.span)
+    return true
   }
 }

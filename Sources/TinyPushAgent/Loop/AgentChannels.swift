@@ -67,11 +67,10 @@ extension Agent {
   /// Empty: no attempt has failed.
   var connectionProblem: Span<UInt8> {
     @_lifetime(immortal) get {
-      for number in 0..<link.lanes {
-        let problem = problem(of: Lane(number))
-        if problem.count > 0 { return problem }
-      }
-      return Span()
+      guard
+        let lane = firstLane({ $0.connection.phase != .up && $0.connection.problem.count > 0 })
+      else { return Span() }
+      return problem(of: lane)
     }
   }
 
@@ -85,20 +84,20 @@ extension Agent {
 
   /// Whether bytes of any connection are unread.
   var isAnyUnread: Bool {
-    for number in 0..<link.lanes
-    where channels.has(Lane(number)) && channels[Lane(number)].state.isUnread {
-      return true
-    }
-    return false
+    firstLane { $0.state.isUnread } != nil
   }
 
   /// Whether the last connection of any lane failed because of our certificate or key.
   var isAnyConfigBroken: Bool {
-    for number in 0..<link.lanes
-    where channels.has(Lane(number)) && channels[Lane(number)].state.isConfigBroken {
-      return true
+    firstLane { $0.state.isConfigBroken } != nil
+  }
+
+  /// Returns the first lane with a channel for which `isMeant` returns true; nil if absent.
+  func firstLane(_ isMeant: (borrowing Channel) -> Bool) -> Lane? {
+    for number in 0..<link.lanes where channels.has(Lane(number)) {
+      if isMeant(channels[Lane(number)]) { return Lane(number) }
     }
-    return false
+    return nil
   }
 
   /// Whether the service manager is told about the selected lane: that of devices, if devices are

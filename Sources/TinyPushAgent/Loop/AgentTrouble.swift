@@ -72,10 +72,7 @@ extension Agent {
 
   /// Appends why a connection failed because of our certificate or key, if one did.
   private func appendConfigProblem(to text: inout Text) {
-    for number in 0..<link.lanes
-    where channels.has(Lane(number)) && channels[Lane(number)].state.isConfigBroken {
-      return text.append(bytes: problem(of: Lane(number)))
-    }
+    if let lane = firstLane({ $0.state.isConfigBroken }) { text.append(bytes: problem(of: lane)) }
   }
 
   /// The lane that has taken nothing for so long that this is trouble; nil: there is none, or the

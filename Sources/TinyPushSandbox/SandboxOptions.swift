@@ -17,7 +17,7 @@ public struct SandboxOptions: ~Copyable {
   /// The largest accepted payload, in bytes; nil: the limit of the protocol.
   public var payloadLimit: Int?
   /// The tokens that are refused as invalid.
-  public var invalidTokens = TokenList()
+  public var invalidTokens: [DeviceToken] = []
   /// Whether every other token is accepted, as if it had a device.
   public var isAnyToken = false
   /// Whether the certificates must have RSA keys, for clients without EC keys.

@@ -16,6 +16,7 @@ struct DryRun: ~Copyable {
   private var lines: InputLines
   /// The number of the line, from 1.
   private var line: Int64 = 0
+  private var isTooLong = false
   private let isJSON: Bool
   private var output = Text(capacity: 512 * 1024)
   private var sent = 0
@@ -55,7 +56,8 @@ struct DryRun: ~Copyable {
       let hasReturn = text.count > 0 && text[text.count - 1] == .carriageReturn
       let message = text.extracting(0..<text.count - (hasReturn ? 1 : 0))
       if message.count == 0 { continue }
-      take(message)
+      isTooLong = message.count > Self.messageBytesMax
+      take(isTooLong ? message.extracting(0..<80) : message)
       output.flush()
     }
     if !isJSON, lines.error == 0 { printSum() }
@@ -102,9 +104,7 @@ struct DryRun: ~Copyable {
     _ topic: Span<UInt8>, _ payload: Span<UInt8>, from first: Int
   ) -> Outcome {
     trial.clear()
-    guard topic.count + payload.count < Self.messageBytesMax else {
-      return .malformed("the line is longer than a message may be")
-    }
+    if isTooLong { return .malformed("the line is longer than a message may be") }
     if topic.count == 0 {
       return .malformed("expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
     }

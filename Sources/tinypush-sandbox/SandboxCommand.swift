@@ -25,7 +25,7 @@ enum SandboxCommand {
       --payload-limit N     refuse larger payloads (2048 bytes; over HTTP/2 4096,
                             and 5120 for the push type voip)
       --invalid TOKEN       refuse this device token, as 64 zeros are refused;
-                            repeatable, up to 64 times
+                            repeatable
       --any-token           accept every other token, as if it had a device
       --rsa                 make certificates with RSA keys, for clients without EC
                             keys; replaces certificates with other keys
@@ -45,8 +45,8 @@ enum SandboxCommand {
       stall                 keep the connection, but neither read nor write
       garbage[=SIZE]        send bytes that are no answer (64; 100K, 4M), and close
     Over the binary protocol:
-      status=N              refuse the notification with this status (0 to 255),
-                            and close
+      status=N              refuse the notification with this status (0 to 255,
+                            but not 10), and close
       shutdown              name the notification as the last one accepted, with
                             status 10, and close
     Over HTTP/2:
@@ -118,10 +118,7 @@ enum SandboxCommand {
           throw arguments.fail(
             .usage, "--invalid takes a device token in hex digits, not ", arguments.value())
         }
-        guard sandbox.invalidTokens.add(token) else {
-          throw arguments.fail(
-            .usage, "--invalid may be given at most 64 times; the 65th is ", arguments.value())
-        }
+        sandbox.invalidTokens.append(token)
       case 7:
         guard sandbox.faults.add(try fault(arguments)) else {
           throw arguments.fail(

@@ -3,9 +3,10 @@ import TinyPushAgent
 
 /// The recipients files to which a mail goes, each once.
 struct RecipientNames: ~Copyable {
-  private static var countMax: Int { 1000 }
+  private static var countMax: Int { 8000 }
+
   private let directory: Text
-  private var names = TextList(countMax + 1, bytes: 65_536)
+  private var names = TextList(countMax + 1, bytes: (countMax + 1) * Envelope.listNameBytesMax)
   /// Whether there is an address without a recipients file.
   private var hasOther = false
 

@@ -15,8 +15,9 @@ struct QueueList: ~Copyable {
   private var count = NotificationCount()
   private var text = Text(capacity: 8 * lineMax)
   private var why = Text(capacity: 4096)
-  /// The number of files in each directory.
+  /// The number of files in each directory that are not ignored.
   private var files: InlineArray<3, UInt64> = .init(repeating: 0)
+  private var ignored: UInt64 = 0
   /// A bit for each directory that could not be read.
   private var closed: UInt8 = 0
 
@@ -64,7 +65,12 @@ struct QueueList: ~Copyable {
     why.clear()
     let code = explain(file, &found)
     if isJSON { printJSON(file, found, code) } else { printLine(file, found) }
-    files[file.place.rawValue] += 1
+    let ignoredCodes: WordList = "no-file unfinished-name"
+    if ignoredCodes.index(of: code.span) != nil {
+      ignored += 1
+    } else {
+      files[file.place.rawValue] += 1
+    }
     if text.count > 7 * Self.lineMax { text.flush() }
   }
 
@@ -103,7 +109,7 @@ struct QueueList: ~Copyable {
       why.append(
         file.isWhole
           ? "the whole file: the reasons are in the file whose name lacks the last part of this name"
-          : "not a file of the agent")
+          : "ignored: not a file of the agent")
       return file.isWhole ? "whole" : "no-file"
     }
   }
@@ -255,6 +261,7 @@ struct QueueList: ~Copyable {
       case .failed: text.append(" failed")
       }
     }
+    if ignored > 0 { text.append(", ", ignored, " ignored") }
     text.append("\n")
   }
 }

@@ -89,6 +89,7 @@ import Testing
     (["--json", #"{"alerts": [{}]}"#, "/grafana?title=a"], 400, "webhook-parameter"),
     (["--json", #"{"alerts": [{}]}"#, "/grafana/missing"], 404, "list-missing"),
     (["--json", #"{"alerts": []}"#, "/alertmanager"], 400, "no-alerts"),
+    (["--json", #"{"alerts": [{}]} x"#, "/grafana"], 400, "missing-comma"),
     (["--data", "x", "/grafana"], 415, "media-type"),
     (["--header", "Transfer-Encoding: gzip", "--data", "x", "/"], 400, "length"),
     (["--data", "x", "--header", "Origin: https://example.com", "/"], 403, "web-page"),

@@ -92,7 +92,7 @@ import Testing
     #expect(said.status == 0)
     #expect(said.output.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
     #expect(said.output.contains("waits until 2096-10-02T07:06:40Z"))
-    #expect(said.output.hasSuffix("\n7 waiting, 1 for later, 2 failed\n"))
+    #expect(said.output.hasSuffix("\n5 waiting, 1 for later, 2 failed, 2 ignored\n"))
     #expect(try queue(box, "--later").output.hasSuffix("\n1 for later\n"))
   }
 

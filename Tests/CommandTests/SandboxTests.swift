@@ -282,6 +282,7 @@ import Testing
     ("reset@0.00001%", "\"0.00001%\" must be a"), ("reset@%", "\"%\" must be a"),
     ("reset@-1", "\"-1\" must be a"), ("reset@abc", "\"abc\" must be a"),
     ("reset@5@6", "\"5@6\" must be a"), ("reset@1d", "\"1d\" must be a"),
+    ("reset@100d", "\"100d\" must be a"),
   ])
   func `the sandbox refuses an invalid --fault and says why`(words: String, why: String) throws {
     let box = try Box()

@@ -38,7 +38,7 @@ final class Desk {
     for words in faults { _ = list.add(try Fault(words.bytes.span)) }
     list.start(nowMs: journal.clock.monotonicMs, seed: 1)
     let frameCheck = FrameCheck(
-      payloadLimit: 2048, invalidTokens: TokenList(), devices: hasDevices ? devices : nil)
+      payloadLimit: 2048, invalidTokens: [], devices: hasDevices ? devices : nil)
     let requestCheck = RequestCheck(
       payloadLimit: nil, frameCheck: frameCheck, devices: hasDevices ? devices : nil, key: key)
     let messageCheck = MessageCheck(payloadLimit: nil, frameCheck: frameCheck, devices: devices)

@@ -342,6 +342,10 @@ private let ofPayloads: [Remarked] = [
     #"{"aps":{"alert":"x"},▸"ttl":60,"id":7,"topic":"x"}"#,
     "belongs-outside: here ttl is data for the app: to set ttl for the delivery, write {\"ttl\": ..., \"payload\": {\"aps\": ...}}"
   ),
+  Remarked(
+    #"{"token":"\#(token)",▸"aps":{"alert":"x"},"ttl":60}"#,
+    "aps-outside: aps belongs inside the payload: {\"token\": \"...\", \"payload\": {\"aps\": {\"alert\": \"...\"}}}"
+  ),
   // What shows something else than was meant
   Remarked(aps(#"▸{▸"loc-key":"A"}"#), showsNothing, belongsInAlert("loc-key")),
   Remarked(aps(#"▸{"foo":1}"#), showsNothing),

@@ -23,13 +23,14 @@ package struct PayloadReader {
     let spaceBytes = scanner.spaceBytes
     var apsAt: Int?
     var isEnvelope = false
+    var outside: Finding?
     if try scanner.openObject(text) {
       repeat {
         let key = try scanner.key(text)
         guard Self.isAps(text.extracting(key)) else {
           if isBare {
             if Self.isOfEnvelope(text.extracting(key)) { isEnvelope = true }
-            findings.warn(ofOutside: key, in: text)
+            if outside == nil { outside = findings.warning(ofOutside: key, in: text) }
           }
           payload.hasOwnMembers = true
           try scanner.skipValue(text)
@@ -50,7 +51,11 @@ package struct PayloadReader {
       traits.lacksAps = traits.isOfHTTP2
       if !traits.lacksAps { findings.add(Finding(.missingAps, at: start)) }
     }
-    if isEnvelope { findings.add(Finding(.apsOutside, at: apsAt ?? start)) }
+    if isEnvelope {
+      findings.add(Finding(.apsOutside, at: apsAt ?? start))
+    } else if let outside {
+      findings.add(outside)
+    }
     payload.range = start..<scanner.index
     let space = scanner.spaceBytes - spaceBytes
     payload.bytes = payload.range.count - space

@@ -1,13 +1,13 @@
 /// Warnings about payloads that the service takes and that devices show differently than meant.
 extension Findings {
-  /// Adds a warning for a key beside `aps` that sets something of the delivery elsewhere.
+  /// Returns a warning for a key beside `aps` that sets something of the delivery elsewhere.
   @inline(never)
-  mutating func warn(ofOutside key: Range<Int>, in text: Span<UInt8>) {
-    guard isThorough, let known = EnvelopeKey(spelled: text.extracting(key)) else { return }
+  func warning(ofOutside key: Range<Int>, in text: Span<UInt8>) -> Finding? {
+    guard isThorough, let known = EnvelopeKey(spelled: text.extracting(key)) else { return nil }
     switch known {
-    // Apps have data of these names, or recipients are named, which is an error.
-    case .id, .topic, .failed, .token, .tokens, .to, .payload: break
-    default: add(Finding(.belongsOutside(known), at: key.lowerBound - 1))
+    // Apps have data of these names.
+    case .id, .topic, .failed: return nil
+    default: return Finding(.belongsOutside(known), at: key.lowerBound - 1)
     }
   }
 

@@ -89,9 +89,9 @@ struct PushRequest {
     }
   }
 
-  /// Returns the request's `apns-id`, or a new UUID if that is missing or wrong.
+  /// Returns the request's `apns-id`, or a new UUID if there is none, or no right one for a browser.
   func makeID() -> CString {
-    if id.isUUID { return CString(id) }
+    if subscription == nil ? !id.isEmpty : id.isUUID { return CString(id) }
     var text = Text(capacity: 40)
     text.appendRandomUUID()
     return CString(text.bytes)

@@ -12,8 +12,6 @@ struct Credentials {
   private static let authorityDays: Int64 = 3650
   private static let certificateDays: Int64 = 730
 
-  /// Whether a certificate had to be made.
-  private(set) var isNew = false
   private let home: Home
   private let now: Int64
   private let isRSA: Bool
@@ -68,7 +66,7 @@ struct Credentials {
   }
 
   /// Makes a certificate if needed; true: it was made.
-  private mutating func keep(_ holder: Holder, isForced: Bool) throws(SandboxFailure) -> Bool {
+  private func keep(_ holder: Holder, isForced: Bool) throws(SandboxFailure) -> Bool {
     var why = Text()
     if isForced {
       why.append("its authority is new")
@@ -83,7 +81,6 @@ struct Credentials {
       SandboxFailure.print(text)
     }
     try issue(holder)
-    isNew = true
     return true
   }
 
@@ -122,7 +119,7 @@ struct Credentials {
     let key = FixedBuffer<CChar>(capacity: Int(CMBED_PEM_MAX))
     let days = holder == .authority ? Self.authorityDays : Self.certificateDays
     var options = cmbed_issue_options()
-    options.name = Self.cString(holder.name)
+    options.name = holder.name.cString
     options.kind = holder.kind
     options.rsa = isRSA ? 1 : 0
     // Valid since yesterday, for clocks that differ a little.
@@ -142,10 +139,5 @@ struct Credentials {
     guard result == CMBED_OK else { throw SandboxFailure.refuse(words) }
     try home.replace(holder.key, byPEM: key, mode: 0o600)
     try home.replace(holder.certificate, byPEM: certificate, mode: 0o644)
-  }
-
-  /// Returns a literal as a C string; literals end with a NUL.
-  private static func cString(_ text: StaticString) -> UnsafePointer<CChar> {
-    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 }

@@ -31,8 +31,6 @@ struct PayloadSummary {
   /// The encrypted content, and what it was encrypted with; nil: the payload is not encrypted.
   private(set) var ciphertext: Range<Int>?
   private(set) var iv: Range<Int>?
-  /// The number of keys beside `aps`.
-  var ownKeys = 0
   private(set) var hasAps = true
 
   /// Whether the user sees and hears nothing of the notification.
@@ -55,7 +53,6 @@ struct PayloadSummary {
         repeat {
           let key = try text.extracting(scanner.key(text))
           guard key.equals("aps") else {
-            ownKeys += 1
             let isString = try scanner.peek(text) == .quote
             let value = try scanner.value(text)
             if isString, let number = AppKey.names.index(of: key) { app[number] = value }

@@ -14,12 +14,13 @@ enum SealedPayload {
   ) -> Text? {
     guard let ciphertext = summary.ciphertext, let iv = summary.iv else { return nil }
     let content = FixedBuffer<UInt8>(capacity: Int(CMBED_SEAL_ROOM))
-    let mode = iv.count == Int(CMBED_SEAL_GCM_IV) ? CMBED_SEAL_GCM : CMBED_SEAL_CBC
     var sealed = Text(capacity: ciphertext.count)
     sealed.append(unescaping: payload.extracting(ciphertext))
-    let letters = payload.extracting(iv)
+    var letters = Text(capacity: iv.count)
+    letters.append(unescaping: payload.extracting(iv))
+    let mode = letters.count == Int(CMBED_SEAL_GCM_IV) ? CMBED_SEAL_GCM : CMBED_SEAL_CBC
     let count = key.withUnsafeBufferPointer { key in
-      letters.withUnsafeBytes { letters in
+      letters.bytes.withUnsafeBytes { letters in
         sealed.bytes.withUnsafeBytes { sealed in
           cmbed_unseal(
             content.room().baseAddress, mode, key.baseAddress, key.count,

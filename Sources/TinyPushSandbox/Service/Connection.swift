@@ -218,7 +218,7 @@ final class Connection {
       stream.finish()
       interest = EPOLLIN.rawValue
       stage = .draining
-      deadlineMs = nowMs + Self.drainMs
+      deadlineMs = nowMs + (isStopping ? Self.stopMs : Self.drainMs)
       drain()
     case .late(let ms):
       stage = .late

@@ -166,8 +166,11 @@ public struct Fault: BitwiseCopyable {
   ) throws(Problem) -> Occasion {
     let when = text.extracting(part)
     if let number = Config.number(when), number > 0 { return .notification(Int64(number)) }
-    // `5d` is a time, and no token.
-    if when.count > 2, let token = DeviceToken(hex: when) { return .token(token) }
+    // `30d` is a time, and no token.
+    let isDays =
+      2...4 ~= when.count && when[when.count - 1] == UInt8(ascii: "d")
+      && when.extracting(0..<when.count - 1).wholeNumber != nil
+    if !isDays, let token = DeviceToken(hex: when) { return .token(token) }
     if when.count > 1, when[when.count - 1] == .percent,
       let chance = millionths(when.extracting(0..<when.count - 1))
     {

@@ -14,11 +14,11 @@ final class FrameCheck {
   static let topicBytesMax = 100
 
   private let payloadLimit: Int
-  private let invalidTokens: TokenList
+  private let invalidTokens: [DeviceToken]
   /// The devices; nil: every token is accepted, as if it had a device.
   private let devices: Devices?
 
-  init(payloadLimit: Int, invalidTokens: consuming TokenList, devices: Devices?) {
+  init(payloadLimit: Int, invalidTokens: [DeviceToken], devices: Devices?) {
     self.payloadLimit = payloadLimit
     self.invalidTokens = invalidTokens
     self.devices = devices
@@ -79,7 +79,9 @@ final class FrameCheck {
   func isInvalid(_ token: Span<UInt8>) -> Bool {
     var bits: UInt8 = 0
     for index in 0..<token.count { bits |= token[index] }
-    return bits == 0 || invalidTokens.contains(token)
+    if bits == 0 { return true }
+    for invalid in invalidTokens where invalid.bytes.equals(token) { return true }
+    return false
   }
 }
 

@@ -34,7 +34,7 @@ public struct ErrorResponse: Equatable {
 
 /// The reason of an error response.
 ///
-/// Any byte is a status: gateways have sent statuses that are not in the table (128).
+/// Any byte is a status: gateways may send others than those of the table.
 public struct Status: Equatable, Sendable, BitwiseCopyable {
   /// The byte on the wire.
   public let rawValue: UInt8
@@ -64,12 +64,14 @@ public struct Status: Equatable, Sendable, BitwiseCopyable {
   public static let invalidToken = Status(rawValue: 8)
   /// The gateway shuts down; the identifier names the last notification that it accepted.
   public static let shutdown = Status(rawValue: 10)
+  /// The gateway could not parse the notification; only the last editions of the table have this.
+  public static let protocolError = Status(rawValue: 128)
   /// The gateway does not say what is wrong.
   public static let unknown = Status(rawValue: 255)
 
   /// Whether the table has the status.
   public var isDocumented: Bool {
-    rawValue <= 8 || self == .shutdown || self == .unknown
+    rawValue <= 8 || self == .shutdown || self == .protocolError || self == .unknown
   }
 }
 

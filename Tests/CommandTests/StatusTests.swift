@@ -137,7 +137,7 @@ import Testing
     #expect(after.counters["connections"] == (way == .once ? 2 : 1), "\(after.log)")
   }
 
-  private static let strange = [(9, "undocumented"), (128, "undocumented")]
+  private static let strange = [(9, "undocumented"), (200, "undocumented")]
 
   @Test(arguments: strange, Way.allCases)
   func `an undocumented status makes all open notifications uncertain`(

@@ -25,7 +25,7 @@ private func read(_ stream: [UInt8]) -> (responses: [ErrorResponse], garbage: UI
   ("08 0a ffffffff", .shutdown, .max),
   ("08 00 00000000", .none, 0),
   ("08 ff 01020304", .unknown, 0x0102_0304),
-  ("08 80 00010000", Status(rawValue: 128), 65_536),
+  ("08 80 00010000", .protocolError, 65_536),
 ])
 func `an error response is written and read as six bytes`(
   hex: String, status: Status, identifier: UInt32
@@ -50,7 +50,8 @@ func `an error response is written and read as six bytes`(
   for value in UInt8.min...UInt8.max {
     let response = ErrorResponse(status: Status(rawValue: value), identifier: 9)
     #expect(read([UInt8](response.bytes.span)).responses == [response])
-    #expect(response.status.isDocumented == ([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 255].contains(value)))
+    let isDocumented = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 128, 255].contains(value)
+    #expect(response.status.isDocumented == isDocumented)
     let rejection = response.status.rejection
     #expect(rejection.code == UInt16(value))
     let words = text { rejection.appendText(to: &$0) }

@@ -92,6 +92,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     switch code {
     case 0: text.append("no error")
     case 10: text.append("shutdown")
+    case 128: text.append("protocol error")
     case 255: text.append("unknown")
     case 256...: text.append("an unknown answer")
     default: text.append("undocumented")

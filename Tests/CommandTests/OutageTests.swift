@@ -29,7 +29,7 @@ import Testing
       try pulls.pull(endingAt: call)
       try pulls.pullNothing()
     } while pulls.count == 2 * call
-    #expect(pulls.safe > 38 * share * 10, "\(call) calls, \(pulls.safe) bytes")
+    #expect(pulls.safe > 38 * share * 5, "\(call) calls, \(pulls.safe) bytes")
     try pulls.check()
   }
 

@@ -122,6 +122,12 @@ extension Span<UInt8> {
     count >= other.count && shared(with: other) == other.count
   }
 
+  /// Returns whether these bytes end with `text` and have at least one byte before.
+  func ends(with text: StaticString) -> Bool {
+    let length = text.utf8CodeUnitCount
+    return count > length && extracting((count - length)..<count).equals(text)
+  }
+
   /// Returns `range` without the white space at its start and end.
   package func trimmed(_ range: Range<Int>) -> Range<Int> {
     var (start, end) = (range.lowerBound, range.upperBound)

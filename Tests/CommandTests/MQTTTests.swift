@@ -709,5 +709,10 @@ import Testing
     let long = String(repeating: "ä", count: 10_001)
     let shortened = try box.run(check + ["-"], input: "\(topic) {\"text\":\"x\(long)\"}\n")
     #expect(shortened.status == 0, "\(shortened.output)")
+    let far = "\(topic) " + String(repeating: "x", count: 1 << 20) + "\n\(topic) {\"text\":\"y\"}\n"
+    let cut = try box.run(check + ["-"], input: far)
+    #expect(cut.status == 65)
+    #expect(cut.output.contains("error: the line is longer than a message may be\n"))
+    #expect(cut.output.hasSuffix("-: 1 notification, 0 ignored, 1 refused\n"), "\(cut.output)")
   }
 }

@@ -268,7 +268,7 @@ import Testing
     let words = "my notes\n"
     try writeFile(words, to: page)
     try expect(": not a status page, so the agent does not overwrite it")
-    #expect(try box.text("page") == words)
+    #expect(box.text("page") == words)
     try writeFile("", to: page)
     #expect(try check()["state.page"].state == "ok")
   }

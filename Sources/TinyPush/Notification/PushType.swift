@@ -112,11 +112,3 @@ extension PushType {
     }
   }
 }
-
-extension Span<UInt8> {
-  /// Returns whether these bytes end with `end` and have at least one byte before.
-  fileprivate func ends(with end: StaticString) -> Bool {
-    let bytes = end.utf8CodeUnitCount
-    return count > bytes && extracting(count - bytes..<count).equals(end)
-  }
-}

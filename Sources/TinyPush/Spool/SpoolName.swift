@@ -33,11 +33,3 @@ package enum SpoolName {
     return !name.ends(with: ".tmp") && !name.ends(with: ".part")
   }
 }
-
-extension Span<UInt8> {
-  /// Returns whether these bytes end with `suffix` and have at least one byte before.
-  fileprivate func ends(with suffix: StaticString) -> Bool {
-    let length = suffix.utf8CodeUnitCount
-    return count > length && extracting((count - length)..<count).equals(suffix)
-  }
-}

@@ -274,6 +274,8 @@ import Testing
       gives:
         "tinypush send: nothing to send: give a text, --title, --badge, --sound, --content-available or --payload\n"
     ),
+    Sending("--title", "", "--token", one, status: 64, gives: "nothing to send: give a text"),
+    Sending("", "--title", "", "--token", one, status: 64, gives: "nothing to send: give a text"),
     Sending(
       "x", "--token", one, "--priority", "7", status: 65, gives: "priority must be 10 (at once)"),
     Sending(

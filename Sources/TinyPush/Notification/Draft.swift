@@ -116,7 +116,9 @@ public struct Draft: ~Copyable {
 
   /// Whether there is something that a device shows or does.
   public var hasContent: Bool {
-    for number in 0...Key.contentAvailable.rawValue where places[Int(number)] != nil { return true }
+    for number in 0...Key.contentAvailable.rawValue {
+      if let value = places[Int(number)], !value.isEmpty { return true }
+    }
     return hasData || languages.count > 0
   }
 

@@ -10,16 +10,19 @@ public struct RuleTrial: ~Copyable {
   /// The file of the rules.
   private let file: UnsafePointer<CChar>
   private let agent: Rules
+  /// The directory of the recipients files.
+  private let recipients: CString
   private var notification = Text(capacity: 512 * 1024)
   /// What is wrong with the notification.
   public private(set) var findings = Findings(capacity: RuleTrial.findingsMax)
 
   /// - Parameters:
   ///   - file: the name of the file with the rules.
-  ///   - agent: the rules of the agent's check.
-  public init(_ file: UnsafePointer<CChar>, _ agent: Rules) {
+  ///   - agent: the agent's configuration.
+  public init(_ file: UnsafePointer<CChar>, _ agent: borrowing Config) {
     self.file = file
-    self.agent = agent
+    self.agent = agent.courier.rules
+    recipients = CString(agent.recipients.span)
   }
 
   deinit {}
@@ -50,7 +53,10 @@ public struct RuleTrial: ~Copyable {
       findings.add(Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax))
     case .rule, .notification:
       var reader = NotificationReader()
-      _ = reader.next(in: notification.unsafeBytes, isWhole: true, agent, &findings)
+      let text = notification.unsafeBytes
+      if case .notification(let made) = reader.next(in: text, isWhole: true, agent, &findings) {
+        lookForLists(of: made)
+      }
     case .ignored, .retained, .unchanged, .heard: break
     }
     return outcome
@@ -59,15 +65,10 @@ public struct RuleTrial: ~Copyable {
   /// Adds a finding if a recipients file of the notification is missing.
   ///
   /// Rules may be tried on another machine, which has no recipients files at all.
-  public mutating func look(forListsIn directory: Span<UInt8>) {
-    let path = CString(directory)
-    guard access(path.pointer, F_OK) == 0 else { return }
-    var reader = NotificationReader()
-    var others = Findings()
-    let text = notification.unsafeBytes
-    guard
-      case .notification(let made) = reader.next(in: text, isWhole: true, agent, &others),
-      let finding = RecipientsFile.missing(made, of: text, in: directory)
+  private mutating func lookForLists(of made: Notification) {
+    guard access(recipients.pointer, F_OK) == 0,
+      let finding = RecipientsFile.missing(
+        made, of: notification.unsafeBytes, in: recipients.span)
     else { return }
     findings.add(finding)
   }

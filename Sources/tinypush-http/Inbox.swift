@@ -382,7 +382,7 @@ struct Inbox: ~Copyable {
     guard !options.hasText else {
       return refuse(
         request, 400, "webhook-parameter",
-        "for a webhook use only sound, level, ttl, priority and token")
+        "a webhook has its own text: leave out text, title, subtitle, badge, collapse-id and data")
     }
     guard hasRecipients(request, list, options) else { return }
     if reportsJSON(of: request) { return }

@@ -57,7 +57,7 @@ extension Inbox {
     guard let found = invitations.find(code: body.extracting(registration.code), at: now) else {
       return refuse(
         request, 403, "invitation",
-        "the code is wrong, was used, or is older than an hour: tinypush recipient invite makes one"
+        "the code is wrong, was used, or is older than an hour: tinypush recipient invite NAME makes one"
       )
     }
     register(request, registration, found, invitations)

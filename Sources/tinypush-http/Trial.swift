@@ -43,7 +43,7 @@ enum Trial {
       output.write(to: STDOUT_FILENO)
       return .dataRefused
     }
-    var trial = RuleTrial(file, config.courier.rules)
+    var trial = RuleTrial(file, config)
     var isRefused = false
     var next: Int? = 0
     while let first = next {
@@ -51,7 +51,6 @@ enum Trial {
       let outcome = trial.make(
         &rules, address: path.bytes, payload: body.bytes, packetID: nil, from: first)
       if case .rule(let rule) = outcome, rules.goesOn(rule) { next = rule + 1 }
-      trial.look(forListsIn: config.recipients.span)
       if trial.isRefused { isRefused = true }
       // The rules behind one that went on need not apply.
       if case .ignored = outcome, first > 0 { break }

@@ -65,7 +65,7 @@ enum CheckCommand {
     var failure = Text()
     do throws(InputFile.Problem) {
       guard let lines = InputLines(file) else { throw .cannotRead(clinux_errno()) }
-      var trial = DryRun(config, rules: path, agent.courier.rules, file, lines, isJSON: isJSON)
+      var trial = DryRun(config, rules: path, agent, file, lines, isJSON: isJSON)
       let error = trial.run()
       if error != 0 { throw .cannotRead(error) }
       return trial.hasErrors ? .dataRefused : .ok

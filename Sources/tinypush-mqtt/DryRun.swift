@@ -31,10 +31,10 @@ struct DryRun: ~Copyable {
 
   /// - Parameters:
   ///   - rules: the name of the file with the rules.
-  ///   - agent: the rules of the agent's check.
+  ///   - agent: the agent's configuration.
   ///   - path: the name of the file with the messages.
   init(
-    _ config: consuming BridgeConfig, rules: UnsafePointer<CChar>, _ agent: Rules,
+    _ config: consuming BridgeConfig, rules: UnsafePointer<CChar>, _ agent: borrowing Config,
     _ path: UnsafePointer<CChar>, _ lines: consuming InputLines, isJSON: Bool
   ) {
     self.config = config

@@ -95,7 +95,7 @@ struct Composition: ~Copyable {
         _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
       }
     }
-    try check(text, config.courier.rules, arguments)
+    let notification = try check(text, config.courier.rules, arguments)
     for index in 0..<listCount {
       let presence = RecipientsFile.presence(
         of: CString.span(lists[index]), in: config.recipients.span)
@@ -110,6 +110,9 @@ struct Composition: ~Copyable {
         presence == .missing ? " TOKEN" : " TOKEN; tinypush check shows lines that are wrong")
       throw arguments.fail(.dataRefused, text)
     }
+    var warnings = SuppressionWarnings(config)
+    warnings.look(at: notification, in: text.bytes, arguments)
+    warnings.end(arguments)
     return text
   }
 
@@ -194,13 +197,11 @@ struct Composition: ~Copyable {
   @inline(never)
   private func check(
     _ text: borrowing Text, _ rules: Rules, _ arguments: borrowing Arguments
-  ) throws(ExitStatus) {
-    var finding: Finding?
+  ) throws(ExitStatus) -> Notification {
+    var finding = Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax)
     // The text ends with the payload, a closing brace and a line end.
     let payloadEnd = text.count - 2
-    if draft.isCut || text.count > NotificationReader.objectBytesMax {
-      finding = Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax)
-    } else {
+    if !draft.isCut, text.count <= NotificationReader.objectBytesMax {
       var findings = Findings()
       var reader = NotificationReader()
       switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {
@@ -214,10 +215,10 @@ struct Composition: ~Copyable {
             .dataRefused, "--payload must hold a single JSON object, but more follows it in ",
             CString.span(payloadPath!))
         }
+        return notification
       case .more, .end: break
       }
     }
-    guard var finding else { return }
     let payloadStart = payloadEnd - payload.count
     if payloadPath != nil, finding.offset >= payloadStart {
       finding.offset = min(finding.offset - payloadStart, payload.count)

@@ -49,11 +49,12 @@ enum FeedbackCommand {
     var pull = try arguments.attempt { message throws(ExitStatus) in
       try FeedbackPull(config, message: &message)
     }
-    var lines = TokenLines(isJSON: isJSON)
+    var lines = TokenLines(isJSON: isJSON, keeps: true)
     let hasService = config.courier.rules.service == .binary
     let status = pull.run(config) { token, time, outcome in
       if !isQuiet { lines.print(token, time, state(outcome)) }
     }
+    lines.show()
     if status == .ok || pull.sums.isMerged && pull.sums.devices > 0 {
       var text = Text()
       if isJSON {
@@ -65,7 +66,8 @@ enum FeedbackCommand {
           "with protocol = http2 there is no feedback service: the agent learns from each answer whether a device is gone"
         )
       }
-      lines.print(text)
+      text.append("\n")
+      text.write(to: STDOUT_FILENO)
     }
     if pull.warning.count > 0 { _ = arguments.fail(status, pull.warning) }
     if status != .ok { _ = arguments.fail(status, pull.problem) }

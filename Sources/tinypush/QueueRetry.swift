@@ -145,7 +145,7 @@ struct QueueRetry: ~Copyable {
       message.append("the file is no longer in failed/")
       return arguments.fail(.noInput, message)
     case .busy:
-      message.append("another retry has been running for 10 s: try again")
+      message.append("another program has been changing the file for some time: try again")
       return arguments.fail(.tryLater, message)
     case .interrupted:
       message.append(

@@ -96,7 +96,10 @@ enum RecipientInvitation {
     let directory = ConfigFile.directory(of: path)
     if !directory.isEmpty { mkdir(directory.pointer, 0o700) }
     extendLifetime(directory)
-    let error = CredentialCopy.write(CString.span(pem.room().baseAddress!), to: path)
+    let error = CredentialCopy.write(
+      CString.span(pem.room().baseAddress!), to: path, replaces: false)
+    // Another command has made a key meanwhile.
+    if error == EEXIST { return }
     text.append(printable: CString.span(path))
     guard error == 0 else {
       text.append(": ", cString: clinux_error_text(error))

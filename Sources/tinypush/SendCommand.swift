@@ -291,7 +291,6 @@ enum SendCommand {
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     let notification = try composition.compose(config, arguments)
-    warn(of: notification, config, arguments)
     guard !queueing.isDryRun else {
       notification.write(to: STDOUT_FILENO)
       return .ok
@@ -354,23 +353,6 @@ enum SendCommand {
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
-  }
-
-  /// Warns about recipients that are suppressed at present.
-  @inline(never)
-  private static func warn(
-    of text: borrowing Text, _ config: borrowing Config, _ arguments: borrowing Arguments
-  ) {
-    let text = text.bytes
-    var reader = NotificationReader()
-    var findings = Findings()
-    guard
-      case .notification(let notification) = reader.next(
-        in: text, isWhole: true, config.courier.rules, &findings)
-    else { return }
-    var warnings = SuppressionWarnings(config)
-    warnings.look(at: notification, in: text, arguments)
-    warnings.end(arguments)
   }
 
   /// Queues the notifications on standard input, unless one of them would be refused.

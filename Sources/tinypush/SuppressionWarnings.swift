@@ -30,7 +30,7 @@ struct SuppressionWarnings: ~Copyable {
       text.append(utc: record.time)
       text.append(" (", record.reason.text)
       if record.reason.needsInvitation(isBrowser: isBrowser) {
-        text.append("); to send to it again: tinypush recipient invite")
+        text.append("); the browser needs a new invitation: tinypush recipient invite NAME")
       } else {
         text.append("); to send to it again: tinypush token register ")
         text.append(hex: token.bytes)

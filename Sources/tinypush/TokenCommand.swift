@@ -23,7 +23,7 @@ enum TokenCommand {
         suppress              send nothing to the token until it is registered
         forget                remove the token from the list
         --at TIME             when it was registered or suppressed, if not now: UNIX
-                              seconds, or a date such as 2026-12-24T18:00
+                              seconds, or a date such as 2026-01-24T18:00
         --all                 list also the tokens that are known to be registered
         --json                print a line of JSON for each token
       \t\
@@ -69,7 +69,7 @@ enum TokenCommand {
     else {
       throw arguments.fail(
         .usage,
-        "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00, not ",
+        "--at takes a time in the past: UNIX seconds, or a date such as 2026-01-24T18:00, not ",
         arguments.value())
     }
     return UInt32(clamping: seconds)
@@ -86,13 +86,13 @@ enum TokenCommand {
     let store = try arguments.attempt { message throws(ExitStatus) in
       try SuppressionDirectory(config.state.pointer, isAgent: false, message: &message)
     }
-    var lines = TokenLines(isJSON: isJSON)
+    var lines = TokenLines(isJSON: isJSON, keeps: false)
     let listing = store.list { record in
       if isAll || record.reason != .registered {
         lines.print(record.token.bytes, record.time, record.reason.text)
       }
     }
-    lines.text.flush()
+    lines.show()
     guard listing.error == 0 else {
       let status = SuppressionDirectory.explain(
         listing.error, config.state.pointer, isAgent: false, in: &message)
@@ -142,7 +142,7 @@ enum TokenCommand {
         }
       }
     }
-    var lines = TokenLines(isJSON: isJSON)
+    var lines = TokenLines(isJSON: isJSON, keeps: true)
     var printed: UInt64 = 0
     var areAll = true
     let isDone = changes.finish { token, time, outcome in
@@ -151,7 +151,7 @@ enum TokenCommand {
       lines.print(token, time, words(action, outcome))
     }
     extendLifetime(store)
-    lines.text.flush()
+    lines.show()
     guard isDone else {
       let status = SuppressionDirectory.explain(
         changes.error, config.state.pointer, isAgent: false, in: &message)

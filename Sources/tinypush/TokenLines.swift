@@ -8,14 +8,18 @@ struct TokenLines: ~Copyable {
 
   private let isJSON: Bool
   private let columns = Terminal(STDOUT_FILENO).columns
-  var text = Text(capacity: 2 * flushedBytes)
+  /// The file with the lines that are kept; nil: lines are printed at once.
+  private let file: UnsafeMutablePointer<FILE>?
+  private var text = Text(capacity: 2 * flushedBytes)
 
-  init(isJSON: Bool) {
+  /// - Parameter keeps: whether to keep the lines until ``show()``, since a pager that waits must not
+  ///   hold up a change.
+  init(isJSON: Bool, keeps: Bool) {
     self.isJSON = isJSON
+    file = keeps ? tmpfile() : nil
   }
 
-  @inline(never)
-  deinit { text.write(to: STDOUT_FILENO) }
+  deinit { if let file { fclose(file) } }
 
   /// Prints `TIME TOKEN STATE`, or an object with `token`, `time` (UNIX seconds) and `state`.
   ///
@@ -39,13 +43,23 @@ struct TokenLines: ~Copyable {
       text.append(hex: token)
       text.append("  ", state, "\n")
     }
-    if text.count > Self.flushedBytes { text.flush() }
+    if text.count > Self.flushedBytes { text.flush(to: file.map(fileno) ?? STDOUT_FILENO) }
   }
 
-  /// Prints the last line.
-  mutating func print(_ words: borrowing Text) {
-    text.append(bytes: words.bytes)
-    text.append("\n")
+  /// Prints the lines that were kept.
+  mutating func show() {
+    if let file {
+      let buffer = FixedBuffer<UInt8>(capacity: Self.flushedBytes)
+      text.flush(to: fileno(file))
+      lseek(fileno(file), 0, SEEK_SET)
+      let room = buffer.room()
+      var count = 1
+      while count > 0 {
+        count = max(read(fileno(file), room.baseAddress, room.count), 0)
+        text.append(buffer, count: count)
+        text.flush()
+      }
+    }
     text.flush()
   }
 }

@@ -77,6 +77,23 @@ import Testing
     #expect(try !address.hasSuffix(part("c", of: first)))
   }
 
+  @Test func `invitations at the same time share one key`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
+    mkdir(box.path + "/recipients", 0o755)
+    let command =
+      try Build.command(Build.host).joined(separator: " ") + """
+         recipient invite family --config tinypush.conf -o vapid-key=\(box.path)/vapid.pem \
+        -o contact=mailto:box@tinypush-tests.org -o web-page=\(Self.page)
+        """
+    let many = try box.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do \(command) & done; wait"])
+    let keys = many.output.matches(of: #/#k=([^&]+)/#).map { String($0.1) }
+    #expect(keys.count == 8 && Set(keys).count == 1, "\(many.output)\(many.errors)")
+    try #expect(part("k", of: box.run(["sh", "-c", command])) == keys.first)
+    #expect(many.errors.count(of: "  written") == 1, "\(many.errors)")
+  }
+
   @Test func `invite says what is missing`() throws {
     let box = try Box()
     defer { box.end() }

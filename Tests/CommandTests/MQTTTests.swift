@@ -709,6 +709,12 @@ import Testing
     let long = String(repeating: "ä", count: 10_001)
     let shortened = try box.run(check + ["-"], input: "\(topic) {\"text\":\"x\(long)\"}\n")
     #expect(shortened.status == 0, "\(shortened.output)")
+    mkdir(box.path + "/recipients", 0o755)
+    let missing = try box.run(
+      check + ["-o", "recipients=\(box.path)/recipients", "-"],
+      input: "b {\"to\":\"nobody\",\"payload\":{\"aps\":{\"alert\":\"x\"}}}\n")
+    #expect(missing.status == 65)
+    #expect(missing.output.contains("no recipients file has this name"), "\(missing.output)")
     let far = "\(topic) " + String(repeating: "x", count: 1 << 20) + "\n\(topic) {\"text\":\"y\"}\n"
     let cut = try box.run(check + ["-"], input: far)
     #expect(cut.status == 65)

@@ -719,6 +719,22 @@ import Testing
     #expect(box.names(in: "tmp") == [])
   }
 
+  @Test func `queue retry leaves a file to which a program still writes`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let file = try box.write(
+      refusal(notification("good", #""token":"\#(token(1))""#)), to: "spool/failed/a")
+    let writer = try #require(fopen(file, "ae"))
+    let busy = try queue(box, "retry", "a")
+    #expect(busy.status == 75, "\(busy.errors)")
+    #expect(box.queued == [])
+    let late = refusal(notification("late", #""token":"\#(token(2))""#))
+    #expect(fputs(late, writer) >= 0 && fclose(writer) == 0)
+    #expect(try queue(box, "retry", "a").status == 0)
+    let sent = texts(box, "new").values.joined()
+    #expect(sent.contains("good") && sent.contains("late"), "\(sent)")
+  }
+
   @Test func `queue retry sends 50,000 refusals again in 8 MB of memory`() throws {
     let box = try Box()
     defer { box.end() }

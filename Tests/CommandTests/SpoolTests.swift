@@ -184,6 +184,42 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
+  @Test func `a file that replaces another while the agent takes it is not lost`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    // The agent opens the file, and then waits before it moves what has the name by then.
+    let agent = try box.start(
+      [
+        "strace", "-o", box.path + "/trace", "-e", "trace=openat,renameat2", "-e",
+        "inject=renameat2:delay_enter=2000000:when=1",
+      ] + Build.command(Build.host) + ["run"] + box.settings(gateway.port))
+    try agent.line("connected to", in: .errors)
+    try box.drop(line(1, "first"), as: "state")
+    try wait(for: "the agent to open the file") { box.text("trace").contains("\"state\"") }
+    try box.drop(line(2, "second"), as: "state")
+    try gateway.accepts("second")
+    agent.kill()
+  }
+
+  @Test func `a file in taken/ that cannot be examined stays`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let name = "file@1700000000000000000.0"
+    try box.write(line(1, "examined later"), to: "spool/taken/" + name)
+    let once = try Build.command(Build.host) + ["run", "--once"] + box.settings(gateway.port)
+    try box.run(
+      [
+        "strace", "-o", box.path + "/trace", "-P", "\(box.spool)/taken/\(name)", "-e",
+        "inject=newfstatat:error=EIO",
+      ] + once)
+    #expect(box.text("trace").contains("EIO"), "\(box.text("trace"))")
+    #expect(box.queued == ["file"])
+    #expect(try box.run(once).status == 0)
+    try #expect(gateway.alerts(in: box) == ["examined later"])
+  }
+
   @Test func `a file with two names is sent for each, and both names leave the spool`() throws {
     let box = try Box()
     defer { box.end() }

@@ -75,6 +75,20 @@ import Testing
     try #expect(listed(box) == [])
   }
 
+  @Test func `a pager that waits holds up no other change`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = try Build.command(Build.host).joined(separator: " ")
+    let many = (1...3000).map { token($0) + "\n" }.joined()
+    let waiting = try box.start(
+      ["sh", "-c", "\(program) token suppress - -o state=\(box.state) | sleep 1000"], input: many)
+    try wait(for: "the tokens to be suppressed") {
+      try tokens(box, ["list"]).output.count(of: "\n") == 3000
+    }
+    #expect(try tokens(box, ["suppress", token(3001)]).status == 0)
+    waiting.kill()
+  }
+
   @Test func `token reads tokens from standard input, and a wrong one changes nothing`() throws {
     let box = try Box()
     defer { box.end() }
@@ -109,7 +123,7 @@ import Testing
     ),
     (
       ["suppress", "12", "--at", "4000000000"],
-      "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00, not 4000000000"
+      "--at takes a time in the past: UNIX seconds, or a date such as 2026-01-24T18:00, not 4000000000"
     ),
   ])
   func `token refuses wrong arguments`(arguments: [String], words: String) throws {

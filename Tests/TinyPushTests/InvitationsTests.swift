@@ -95,11 +95,15 @@ struct InvitationsTests {
     for (name, content) in zip(names, ["x", "1 family\n", "0a\n", ""]) {
       try content.write(toFile: path + "/" + name, atomically: false, encoding: .utf8)
     }
+    // Another program has just created the file.
+    FileManager.default.createFile(
+      atPath: path + "/.invitation-begun", contents: nil,
+      attributes: [.modificationDate: Date(timeIntervalSince1970: Double(Self.now - 1))])
     let old = try make("family", at: Self.now - Invitations.lifetime)
     let present = try make("family", at: Self.now - Invitations.lifetime + 1)
     let new = try make("family")
     try #expect([list(old), list(present), list(new)] == [nil, "family", "family"])
-    try #expect(files.count == 4 && files.suffix(2) == [".lock", "family"])
+    try #expect(files.count == 5 && files.suffix(3) == [".invitation-begun", ".lock", "family"])
   }
 
   @Test(arguments: [

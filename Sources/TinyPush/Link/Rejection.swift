@@ -114,7 +114,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .unregistered, .expiredToken:
       "the app is no longer on this device: stop sending to this token"
     case .subscriptionEnded:
-      "the browser has ended the subscription: invite the person again (tinypush recipient invite)"
+      "the browser has ended the subscription: invite the person again (tinypush recipient invite NAME)"
     case .badTopic, .topicDisallowed:
       "the topic is the app's bundle ID; the certificate or the signing key must be of the same team"
     case .badCertificate: "renew the push certificate"

@@ -211,7 +211,7 @@ extension Config {
         "how long to wait for a connection to an address",
         .time(min: 1000, max: 600_000) { $0.connectTimeout = $1 }),
       Setting(
-        "payload-limit", "SIZE", for: .command, "the largest payload, if below the protocol's",
+        "payload-limit", "SIZE", for: .command, "the largest payload, if not the protocol's",
         .value { config, value throws(Problem) in
           config.courier.rules.payloadLimit = Int(
             try Config.count(

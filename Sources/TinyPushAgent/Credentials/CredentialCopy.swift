@@ -35,9 +35,14 @@ public enum CredentialCopy {
     return write(text.bytes, to: target)
   }
 
-  /// Writes a file that only its owner can read, and replaces another; returns 0 or an errno.
+  /// Writes a file that only its owner can read; returns 0 or an errno.
+  ///
+  /// - Parameter replaces: whether a file that is there is replaced; otherwise that is the error
+  ///   EEXIST.
   @inline(never)
-  public static func write(_ text: Span<UInt8>, to target: UnsafePointer<CChar>) -> Int32 {
-    Replacement.write(text, to: target, mode: 0o600)
+  public static func write(
+    _ text: Span<UInt8>, to target: UnsafePointer<CChar>, replaces: Bool = true
+  ) -> Int32 {
+    Replacement.write(text, to: target, mode: 0o600, replaces: replaces)
   }
 }

@@ -10,7 +10,6 @@ import TinyPush
 /// ```
 struct ProviderTokenFile: ~Copyable {
   static let name: StaticString = "provider-token"
-  private static let draftName: StaticString = ".provider-token.new"
 
   let state: CString
   private let makesState: Bool
@@ -75,7 +74,9 @@ struct ProviderTokenFile: ~Copyable {
   }
 
   private static func write(_ line: Span<UInt8>, in directory: Int32) -> Int32 {
-    Replacement.make(directory, name.cString, draftName.cString, mode: 0o600) {
+    let draft = Replacement.draftName(of: name.span)
+    defer { extendLifetime(draft) }
+    return Replacement.make(directory, name.cString, draft.pointer, mode: 0o600) {
       Descriptor.writeAll($0, line)
     }
   }

@@ -38,7 +38,7 @@ extension Settlement {
       }
       text.append(
         rejection.reason == .subscriptionEnded
-          ? "; the browser needs a new invitation: tinypush recipient invite"
+          ? "; the browser needs a new invitation: tinypush recipient invite NAME"
           : "; nothing is sent to the token until it is registered")
     case .refused, .limited:
       text.append("not sent: ")
@@ -55,7 +55,7 @@ extension Settlement {
       text.append(" (", reason.text)
       text.append(
         reason.needsInvitation(isBrowser: isBrowser)
-          ? "); the browser needs a new invitation: tinypush recipient invite"
+          ? "); the browser needs a new invitation: tinypush recipient invite NAME"
           : "); if it is valid again, run tinypush token register TOKEN")
     case .dropped:
       text.append("not known whether it arrived; not sent again because uncertain = drop")

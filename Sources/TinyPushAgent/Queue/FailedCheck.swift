@@ -122,7 +122,7 @@ struct FailedCheck: ~Copyable {
     else { return true }
     if record.reason.needsInvitation(isBrowser: Subscription.isMeant(recipient)) {
       why.append(
-        "its browser has ended the subscription, so the alert can never be sent: tinypush queue drop removes the alert, and tinypush recipient invite invites the browser again"
+        "its browser has ended the subscription, so the alert can never be sent: tinypush queue drop removes the alert, and tinypush recipient invite NAME invites the browser again"
       )
     } else {
       why.append("its token is suppressed: if it is valid, run tinypush token register ")

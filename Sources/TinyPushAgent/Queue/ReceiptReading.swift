@@ -121,6 +121,13 @@ struct SenderReceipt: ~Copyable {
     return fchmod(file.number, 0o660) == 0 ? 0 : clinux_errno()
   }
 
+  /// Removes the receipt of a file that did not come into `new/`.
+  static func remove(for name: Span<UInt8>, in tmp: Int32) {
+    let path = Receipt.name(for: name)
+    unlinkat(tmp, path.pointer, 0)
+    extendLifetime(path)
+  }
+
   /// Asks for an event when the agent writes to the receipt.
   func watch(_ inotify: Int32) {
     var path = Text(capacity: 40)

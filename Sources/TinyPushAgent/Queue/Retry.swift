@@ -30,7 +30,7 @@ public struct Retry: ~Copyable {
   public enum Problem: Error {
     /// The file does not exist any more.
     case gone
-    /// Another program is retrying the file.
+    /// Another program is retrying or writing the file.
     case busy
     /// An earlier retry was interrupted, and its file must be retried first.
     case interrupted
@@ -195,7 +195,12 @@ public struct Retry: ~Copyable {
     let claimed =
       claimedBase == nil ? FailedName.beside(base, FailedName.claimedSuffix) : CString(file.name)
     if claimedBase == nil { try claim(file, as: claimed, before) }
-    awaitWriter(file.descriptor)
+    guard awaitWriter(file.descriptor) else {
+      if claimedBase == nil {
+        _ = clinux_rename_new(failed.number, claimed.pointer, failed.number, file.pointer)
+      }
+      throw .busy
+    }
     let information = try Self.information(file)
     if areAllSent, information.st_size == size {
       setName(base, information, Hash())
@@ -263,17 +268,19 @@ public struct Retry: ~Copyable {
     }
   }
 
-  /// Waits until no program writes to the renamed file.
-  private func awaitWriter(_ file: Int32) {
+  /// Waits until no program writes to the renamed file; returns false if that takes too long.
+  private func awaitWriter(_ file: Int32) -> Bool {
     var writer = clinux_is_being_written(file)
     var attempts = 0
-    while writer == 1, attempts < Self.writerAttempts {
+    while writer == 1 {
+      guard attempts < Self.writerAttempts else { return false }
       attempts += 1
       poll(nil, 0, 10)
       writer = clinux_is_being_written(file)
     }
     // Writers of another user's file are unknown.
     if writer < 0 { poll(nil, 0, 10) }
+    return true
   }
 
   /// Writes accepted lines to a file in `new/`, and the others to the file of its name in
@@ -304,11 +311,15 @@ public struct Retry: ~Copyable {
         guard error == 0 else { throw Problem(error) }
       }
     }
-    guard rest < 0 || fdatasync(rest) == 0 else { throw Problem(clinux_errno()) }
+    if rest >= 0 {
+      guard fdatasync(rest) == 0 else { throw Problem(clinux_errno()) }
+      let error = Descriptor.syncDirectory(failed)
+      guard error == 0 else { throw Problem(error) }
+    }
     guard result.sent > 0 else { return result }
     setName(base, information, hash)
     let name = sentName.unsafeBytes
-    _ = try Self.attempt { () throws(DropBox.Problem) in try box.drop(as: name) }
+    try Self.attempt { () throws(DropBox.Problem) in try box.drop(as: name) }
     return result
   }
 

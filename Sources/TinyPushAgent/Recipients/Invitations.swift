@@ -152,6 +152,15 @@ public struct Invitations: ~Copyable {
   ) {
     guard CString.span(name).begins(with: mark.span) else { return }
     var list = Text(capacity: fileBytesMax)
-    if read(name, in: directory, list: &list) <= now { unlinkat(directory, name, 0) }
+    var information = stat()
+    let end = read(name, in: directory, list: &list)
+    guard end <= now, fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
+      return
+    }
+    // Another program may be writing the invitation.
+    let modified = clinux_modify_time_ns(&information) / 1_000_000_000
+    if end > 0 || !(now - lifetime..<now + lifetime).contains(modified) {
+      unlinkat(directory, name, 0)
+    }
   }
 }

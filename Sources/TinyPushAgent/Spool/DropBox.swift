@@ -143,35 +143,54 @@ public struct DropBox: ~Copyable {
   ///   - isAwaited: whether the sender waits for the outcome, see ``OutcomeWatch``.
   public mutating func drop(isSynced: Bool, isAwaited: Bool = false) throws(Problem) -> CString {
     try name(isSynced: isSynced)
-    let final = Self.newName(isAwaited: isAwaited)
-    if isAwaited { try makeReceipt(for: final) }
-    guard renameat(tmp.number, temporary.pointer, new.number, final.pointer) == 0 else {
-      throw .cannotWrite(clinux_errno())
+    while true {
+      let final = Self.newName(isAwaited: isAwaited)
+      let error = move(to: final, isAwaited: isAwaited)
+      // The clock of this machine is too coarse for two names.
+      if error == EEXIST { continue }
+      guard error == 0 else { throw .cannotWrite(error) }
+      if isSynced { try Self.sync(new.number) }
+      return final
     }
-    hasName = false
-    if isSynced { try Self.sync(new.number) }
-    return final
   }
 
-  private func makeReceipt(for name: borrowing CString) throws(Problem) {
+  /// Moves the file into `new/`, after making its receipt; returns 0 or an errno.
+  private mutating func move(to name: borrowing CString, isAwaited: Bool = false) -> Int32 {
     var information = stat()
     fstat(file.number, &information)
-    let error = SenderReceipt.make(for: name.span, in: tmp.number, group: information.st_gid)
-    guard error == 0 else { throw .cannotWrite(error) }
+    if isAwaited {
+      let error = SenderReceipt.make(for: name.span, in: tmp.number, group: information.st_gid)
+      guard error == 0 else { return error }
+    }
+    let error = -clinux_rename_new(tmp.number, temporary.pointer, new.number, name.pointer)
+    if error == 0 {
+      hasName = false
+    } else if isAwaited {
+      SenderReceipt.remove(for: name.span, in: tmp.number)
+    }
+    return error
   }
 
   /// Moves the file into `new/` under a given name, and syncs it.
   ///
-  /// - Returns: false if another file has the name; then this file is removed.
-  mutating func drop(as name: Span<UInt8>) throws(Problem) -> Bool {
+  /// An earlier call, which was interrupted, may have done so already.
+  mutating func drop(as name: Span<UInt8>) throws(Problem) {
     try self.name(isSynced: true)
     let target = CString(name)
-    let error = -clinux_rename_new(tmp.number, temporary.pointer, new.number, target.pointer)
-    guard error != EEXIST else { return false }
-    guard error == 0 else { throw .cannotWrite(error) }
-    hasName = false
+    let error = move(to: target)
+    guard error == 0 || error == EEXIST && isSame(target) else { throw .cannotWrite(error) }
     try Self.sync(new.number)
-    return true
+  }
+
+  /// Whether a file in `new/` is probably an earlier copy of this one.
+  ///
+  /// Another member of the group could have put something else there.
+  private func isSame(_ name: borrowing CString) -> Bool {
+    var (own, other) = (stat(), stat())
+    return fstat(file.number, &own) == 0
+      && fstatat(new.number, name.pointer, &other, AT_SYMLINK_NOFOLLOW) == 0
+      && clinux_is_regular(&other) != 0 && other.st_uid == own.st_uid
+      && other.st_size == own.st_size
   }
 
   /// Gives the complete file its name in `tmp/`.

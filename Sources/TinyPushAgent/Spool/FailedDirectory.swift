@@ -98,13 +98,29 @@ struct FailedDirectory: ~Copyable {
         fdatasync(file) == 0 && move(moved, from: source, as: name, suffix: ".unread", limits)
     }
     guard isDone else {
-      // The next append would cut off half a record, too. An empty file would mean nothing.
-      if end > 0 { _ = ftruncate(file, off_t(end)) } else { unlinkat(directory, name, 0) }
+      undo(file, name, from: end, to: end + Int64(max(written, 0)))
       return false
     }
     if source == nil { count(Int64(bytes.count)) }
     bound(to: limits, isNew: end == 0 || source != nil, besides: name)
     return true
+  }
+
+  /// Removes what was appended to a file, unless another program is changing the file.
+  ///
+  /// Then the next append cuts off half a record, and a whole one is there twice.
+  private func undo(
+    _ file: Int32, _ name: UnsafePointer<CChar>, from start: Int64, to end: Int64
+  ) {
+    var error: Int32 = 0
+    guard let lock = DirectoryLock(directory, error: &error) else { return }
+    defer { extendLifetime(lock) }
+    var information = stat()
+    guard fstat(file, &information) == 0, Int64(information.st_size) == end,
+      inode(name) == UInt64(information.st_ino)
+    else { return }
+    // An empty file would mean nothing.
+    if start > 0 { _ = ftruncate(file, off_t(start)) } else { unlinkat(directory, name, 0) }
   }
 
   /// Moves a file here whose records do not show all of it.

@@ -31,17 +31,27 @@ enum Receipt {
   @inline(never)
   static func append(_ line: borrowing Text, for name: Span<UInt8>, in root: Int32) {
     var error: Int32 = 0
-    guard let tmp = Descriptor(root, part: "tmp", error: &error) else { return }
     let path = self.name(for: name)
     defer { extendLifetime(path) }
     let flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    guard let file = Descriptor(tmp.number, path.pointer, flags, error: &error) else { return }
+    guard let tmp = Descriptor(root, part: "tmp", error: &error),
+      let file = Descriptor(tmp.number, path.pointer, flags, error: &error)
+    else {
+      if error != ENOENT { remove(path, in: root) }
+      return
+    }
     var information = stat()
     // A second link could be another file's.
     guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0,
       information.st_nlink == 1
     else { return }
-    if Descriptor.writeAll(file.number, line.bytes) != 0 { unlinkat(tmp.number, path.pointer, 0) }
+    if Descriptor.writeAll(file.number, line.bytes) != 0 { remove(path, in: root) }
+  }
+
+  private static func remove(_ receipt: borrowing CString, in root: Int32) {
+    var path = Text(capacity: 300)
+    path.append("tmp/", bytes: receipt.span)
+    path.withCString { _ = unlinkat(root, $0, 0) }
   }
 
   /// Appends the line of a settled notification.

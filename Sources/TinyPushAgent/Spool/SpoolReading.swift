@@ -55,6 +55,13 @@ extension SpoolDirectory {
       }
       return .failed(isThere ? .notTaken(Int32(-arrival)) : .vanished)
     }
+    guard SpoolName.isFromSend(courier.stepName()) || taken.isLast(information) else {
+      CLinux.close(descriptor)
+      let modifiedNs = clinux_modify_time_ns(&information)
+      return .text(
+        bytes: 0, isWhole: false,
+        Courier.FileFacts(arrivalNs: arrival, modifiedNs: modifiedNs, size: 0, mayGrow: true))
+    }
     fileName.clear()
     fileName.append(bytes: TakenName.constantPart(of: taken.lastName))
     return keep(descriptor, &information, count, at: 0, arrival, mayGrow: mayGrow)

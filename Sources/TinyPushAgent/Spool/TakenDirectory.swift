@@ -78,6 +78,16 @@ struct TakenDirectory: ~Copyable {
     }
   }
 
+  /// Whether the file that was taken last is this one, unchanged.
+  ///
+  /// Before it was taken, another file may have got its name.
+  func isLast(_ file: stat) -> Bool {
+    var (file, last) = (file, stat())
+    return lastName.withCPath { fstatat(number, $0, &last, AT_SYMLINK_NOFOLLOW) } == 0
+      && last.st_ino == file.st_ino && last.st_size == file.st_size
+      && clinux_modify_time_ns(&last) == clinux_modify_time_ns(&file)
+  }
+
   private func isRecent(_ hash: UInt64) -> Bool {
     for index in recent.indices where recent[index] == hash { return true }
     return false
@@ -131,7 +141,7 @@ struct TakenDirectory: ~Copyable {
     // Nobody can open the file here. So if nobody has it open for writing, its size stays.
     let writer = file >= 0 ? Writer(of: file) : .unknown
     var information = stat()
-    guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return .leaves }
+    guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return .stays }
     // An empty file from `later/` was torn by a power cut.
     if Int64(information.st_size) > known.offset || known.isReleased && known.offset == 0 {
       return .isDelivered

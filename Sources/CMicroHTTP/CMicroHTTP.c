@@ -398,7 +398,7 @@ void cmicrohttp_read_form(cmicrohttp_request *request) {
   int is_read = reader && MHD_post_process(reader, (const char *)form.bytes, form.count) == MHD_YES;
   int is_whole = reader && MHD_destroy_post_processor(reader) == MHD_YES;
   if (!request->problem && !(is_read && is_whole)) request->problem = CMICROHTTP_MALFORMED;
-  request->server->bodies -= form.capacity;
+  request->server->bodies -= charge(form.capacity);
   free(form.bytes);
 }
 

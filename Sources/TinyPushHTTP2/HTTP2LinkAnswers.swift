@@ -105,7 +105,8 @@ extension HTTP2Link {
       recordProgress()
       if service.endsAfterRefusals { pace.sendOneAtATime() }
       pace.answered()
-      if pace.hasTooMany(request.device, at: time.now) { pace.pause(wait, at: time.now) }
+      // The wait that the answer asks for is that of one device.
+      if pace.hasTooMany(request.device, at: time.now) { pace.pause(nil, at: time.now) }
       let rest = waits.failTogether(
         request.device, sentAt: request.sentAt ?? time.now, at: time.now, wait)
       giveBack(place, .tooManyRequests, notBefore: time.now + rest)

@@ -22,11 +22,11 @@ struct Pace {
   /// The notifications in a row that the service did not take.
   private(set) var failures = 0
   private var narrowing = Narrowing()
-  /// The devices in a row that had too many requests, and the last of them.
-  private var throttled = 0
-  private var lastThrottled: UInt64 = 0
-  /// So many devices in a row do not have too many requests: the service refuses all.
-  private static let throttledMax = 16
+  /// The devices that had too many requests since the service last accepted one.
+  ///
+  /// So many devices do not have too many requests: the service refuses all.
+  private var throttled: InlineArray<16, UInt64> = .init(repeating: 0)
+  private var throttledCount = 0
   /// The answers on this connection, and the most on any.
   private var answers = 0
   private var answersMax = 0
@@ -49,7 +49,7 @@ struct Pace {
     answered()
     sendsOneAtATime = false
     pausedUntil = nil
-    throttled = 0
+    throttledCount = 0
     trouble.reset()
   }
 
@@ -95,11 +95,12 @@ struct Pace {
 
   /// Notes that a device had too many requests; returns whether the service refuses all.
   mutating func hasTooMany(_ device: UInt64, at now: Instant) -> Bool {
-    guard device != lastThrottled, !isPaused(at: now) else { return false }
-    lastThrottled = device
-    throttled += 1
-    guard throttled >= Self.throttledMax else { return false }
-    throttled = 0
+    guard !isPaused(at: now) else { return false }
+    for index in 0..<throttledCount where throttled[index] == device { return false }
+    throttled[throttledCount] = device
+    throttledCount += 1
+    guard throttledCount == throttled.count else { return false }
+    throttledCount = 0
     return true
   }
 

@@ -29,21 +29,21 @@ public struct AddressReader {
     // The end of the local part, once it is known.
     var localEnd: Int?
     var isInBrackets = false
+    // Whether all since the start is white space.
+    var isBlank = true
     while index < end {
       let byte = text[index]
       index += 1
+      let wasBlank = isBlank
+      if byte > .space { isBlank = false }
       switch byte {
       case .quote: passQuoted(text)
       case UInt8(ascii: "("):
-        if index - 1 == start || text.trimmed(start..<index - 1).isEmpty {
-          passComment(text)
-          start = index
-        } else {
-          if localEnd == nil { localEnd = index - 1 }
-          passComment(text)
-        }
+        if !wasBlank, localEnd == nil { localEnd = index - 1 }
+        passComment(text)
+        if wasBlank { (start, isBlank) = (index, true) }
       case UInt8(ascii: "<"):
-        start = index
+        (start, isBlank) = (index, true)
         localEnd = nil
         isInBrackets = true
       case UInt8(ascii: ">"):
@@ -53,7 +53,7 @@ public struct AddressReader {
       case .colon:
         // A group begins, or a route in brackets ends.
         if isInBrackets || localEnd == nil {
-          start = index
+          (start, isBlank) = (index, true)
           localEnd = nil
         }
       case .comma, .semicolon:

@@ -58,6 +58,7 @@ public enum Webhook {
           draft.copy(options.draft)
           alert.complete(&draft, text, limit: limit)
           draft.append(to: &lines)
+          if lines.isCut { break }
         }
       } else if key.equals("truncatedAlerts") {
         omitted = member.value

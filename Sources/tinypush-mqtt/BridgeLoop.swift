@@ -278,12 +278,12 @@ struct BridgeLoop: ~Copyable {
         connection.endSending()
         isSent = true
       }
-      while true {
+      while Clock.now() < end {
         let result = connection.read(bridge.makeRoom())
         if result == CMBED_WANT_READ { break }
         guard result > 0 else { return }
       }
-      let count = events.wait(Int32(clamping: now.until(end).milliseconds))
+      let count = events.wait(Int32(clamping: Clock.now().until(end).milliseconds))
       for index in 0..<count {
         // A second signal ends the program at once.
         if case .signals = events.source(index) { return }

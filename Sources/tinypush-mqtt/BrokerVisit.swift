@@ -102,11 +102,10 @@ struct BrokerVisit: ~Copyable {
       }
       send()
       let result = connection.read(session.makeRoom())
-      guard result <= 0 else {
+      if result > 0 {
         session.take(Int(result))
-        continue
-      }
-      guard result == CMBED_WANT_READ else {
+        if Clock.now() < end { continue }
+      } else if result != CMBED_WANT_READ {
         problem.append("the broker closed the connection: ")
         return problem.append(bytes: connection.problem.unsafeBytes)
       }

@@ -217,7 +217,7 @@ struct QueueList: ~Copyable {
     var size = size
     var unit = 0
     while size >= 10_000, unit < 4 {
-      size = (size + 512) / 1024
+      size = size / 1024 + (size % 1024 < 512 ? 0 : 1)
       unit += 1
     }
     text.append(size)

@@ -51,8 +51,8 @@ struct SourceText: ~Copyable {
     hasLines = path != nil
     descriptor = -1
     fileBytes = 0
-    input.store(text, at: 0)
-    count = text.count
+    count = min(text.count, input.capacity)
+    input.store(text.extracting(0..<count), at: 0)
     isWhole = true
   }
 

@@ -419,3 +419,70 @@ func `of 500 files with the same collapse ID only the newest is left without a c
   world.run(.seconds(600))
   #expect(world.gateway.acceptances.keys.sorted() == Array(13...100))
 }
+
+// MARK: - Turns
+
+@Test func `new notifications and those that are due in later/ take turns`() {
+  let world = World()
+  let due = world.timeline.time.wallSeconds! + 100
+  let text = (1...2000).map { World.notification($0, with: #", "not-before": \#(due)"#) + "\n" }
+  world.put("bulk", text: text.joined(), numbers: Array(1...2000))
+  var released = 0
+  world.beforeStep = { [unowned world] word in
+    guard word == .release else { return }
+    released += 1
+    if released == 10 { world.put("z", 9000) }
+  }
+  world.run(.seconds(200))
+  #expect(world.accepted.count == 2001)
+  #expect(world.accepted.prefix(300).contains(9000))
+}
+
+@Test func `a file full of mistakes takes turns with others`() {
+  let world = World()
+  world.run(.seconds(1))
+  world.put("a", text: String(repeating: "{}\n" + String(repeating: " ", count: 200), count: 900))
+  world.put("z", 1)
+  var seen: Int?
+  world.onRecord = { [unowned world] in
+    if seen == nil, world.new["z"] == nil { seen = world.failures.count }
+  }
+  world.run(.seconds(60))
+  #expect(world.failures.count == 900)
+  #expect(world.accepted == [1])
+  #expect((seen ?? 900) < 300, "\(seen ?? 900)")
+}
+
+@Test func `many files that end within a notification and grow hold up no other`() {
+  let world = World()
+  let count = 4000
+  for number in 1...count {
+    world.put("a\(10_000 + number)", text: "{\"a\":{}")
+    world.waitingFiles.last!.mayGrow = true
+  }
+  for minute in 1...10 {
+    for file in world.waitingFiles where file.name.hasPrefix("a") {
+      world.append(to: file, " ", items: [], tells: true)
+    }
+    world.put("z\(minute)", minute)
+    world.run(.seconds(4))
+    #expect(world.accepted.last == minute)
+  }
+}
+
+@Test func `a file in taken/ under a lease is kept in failed/ after a minute`() {
+  let world = World()
+  world.readBytesMax = 200
+  world.put("a", 1, 2, 3)
+  var reads = 0
+  world.beforeStep = { [unowned world] word in
+    guard word == .read else { return }
+    reads += 1
+    if reads == 1 { world.waitingFiles[0].failure = .busy }
+  }
+  world.run(.seconds(50))
+  #expect(world.failures.isEmpty)
+  world.run(.seconds(30))
+  #expect(world.failures.map(\.file) == ["a"])
+  #expect(world.waiting == [])
+}

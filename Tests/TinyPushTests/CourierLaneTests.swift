@@ -148,6 +148,46 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
   }
 }
 
+@Test func `a service that takes little holds up no device behind it in a recipients file`() {
+  withLanes(after: { World.host($0 % World.tokensMax) == hostOfOne ? 20_000 : 10 }) { world in
+    let slow = (1...9000).filter { World.host($0) == hostOfOne }.prefix(400)
+    let devices = (1...15).filter { !World.isBrowser($0) }
+    let numbers = slow + devices
+    world.putList("family", numbers.map { World.token($0) }, nil)
+    world.put(
+      "a", #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#,
+      items: numbers.map { Item(number: $0) }, tells: true)
+    world.run(.seconds(60))
+    for number in devices { #expect(world.gateway.acceptances[number] == 1) }
+    world.run(.seconds(20 * 3600))
+    #expect(world.gateway.acceptances.count == numbers.count)
+    #expect(world.gateway.acceptances.values.allSatisfy { $0 == 1 })
+  }
+}
+
+@Test func `a bulk file to a dead service delays no device for long`() {
+  withLanes(mood: { $0 == hostOfOne ? .down : .well }) { world in
+    var text = ""
+    var items: [Item] = []
+    for serial in 1...1500 {
+      items.append(Item(number: World.number(one, serial: serial), offset: text.utf8.count))
+      text +=
+        #"{"token": "\#(World.token(one))", "payload": {"aps": {"badge": 1}, "n":\#(serial)}}"#
+        + "\n"
+    }
+    world.put("bulk", text, items: items, tells: true)
+    world.run(.seconds(90))
+    for round in 1...10 {
+      let serial = 10_000 + round
+      world.put("z\(serial)", to: [device], serial: serial)
+      world.run(.seconds(2))
+      #expect(world.hasAccepted(device, serial: serial))
+      world.run(.seconds(28))
+    }
+    #expect(world.later.count > 1000)
+  }
+}
+
 @Test func `a service that takes nothing holds up no other line of a recipients file`() {
   withLanes(mood: { $0 == hostOfOne ? .down : .well }) { world in
     let numbers = Array(1...900)
@@ -268,7 +308,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.isEmpty)
-    #expect(world.courier.counters.expired == 300)
+    #expect(world.courier.counters.expired == 300, "\(world.courier.counters) \(world.later.count)")
     #expect(world.waiting == [])
   }
 }

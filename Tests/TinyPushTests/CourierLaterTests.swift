@@ -104,6 +104,7 @@ func `the courier notices that the clock was set`(isUnset: Bool) {
   world.run(.seconds(900))
   #expect(world.accepted == [])
   #expect(world.later.count == 9000)
+  #expect(world.courier.laterFiles == 9000)
   world.run(.milliseconds(199_500))
   #expect(world.accepted == Array((8901...9000).reversed()))
   let idle = world.steps
@@ -111,6 +112,25 @@ func `the courier notices that the clock was set`(isUnset: Bool) {
   #expect(world.steps - idle < 40)
   world.run(.seconds(9000))
   #expect(world.accepted == Array((1...9000).reversed()))
+}
+
+@Test func `many notifications in later/ cost one with a collapse ID no scan`() {
+  let world = World()
+  for number in 1...9000 {
+    world.put(
+      "\(number)", text: World.notification(number, with: notBefore(10_000)), numbers: [number])
+  }
+  world.run(.seconds(900))
+  var scans = 0
+  world.beforeStep = { if $0 == .scan { scans += 1 } }
+  for number in 9001...9100 {
+    world.put(
+      "b\(number)", text: World.notification(number, with: #", "collapse-id": "\#(number)""#),
+      numbers: [number])
+  }
+  world.run(.seconds(10))
+  #expect(world.accepted == Array(9001...9100))
+  #expect(scans < 10, "\(scans)")
 }
 
 @Test func `a notification that cannot move to later/ stays in taken/ and delays no other`() {

@@ -211,6 +211,26 @@ func `two notifications that the service never takes hold up no other`(cause: In
   #expect(world.taken.isSuperset(of: serials.map { World.number(1, serial: $0) }))
 }
 
+@Test func `devices that are throttled in turn hold up no other`() {
+  let (world, service) = http2World()
+  world.ledger.putsOff = true
+  service.respond = {
+    $0 < 5 ? (.answer(429, #"{"reason":"TooManyRequests"}"#, retryAfter: 600), 1) : (.accept, 1)
+  }
+  for serial in 1...20 {
+    for token in 1...4 {
+      world.put(
+        "\(10_000 + 10 * serial + token)",
+        #"{"token": "\#(World.token(token))", "payload": {"aps": {"alert": "Tank low"}, "n":\#(serial)}}"#,
+        items: [Item(number: World.number(token, serial: serial))], tells: true)
+    }
+  }
+  world.run(.seconds(5))
+  world.put("z", 9)
+  world.run(.seconds(5))
+  #expect(world.taken == [9])
+}
+
 @Test func `a lone alert leaves a connection that answers 500 to everyone`() {
   let (world, service) = http2World()
   service.respond = { [unowned service] _ in

@@ -96,9 +96,10 @@ struct InvitationsTests {
       try content.write(toFile: path + "/" + name, atomically: false, encoding: .utf8)
     }
     // Another program has just created the file.
-    FileManager.default.createFile(
-      atPath: path + "/.invitation-begun", contents: nil,
-      attributes: [.modificationDate: Date(timeIntervalSince1970: Double(Self.now - 1))])
+    FileManager.default.createFile(atPath: path + "/.invitation-begun", contents: nil)
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: Double(Self.now - 1))],
+      ofItemAtPath: path + "/.invitation-begun")
     let old = try make("family", at: Self.now - Invitations.lifetime)
     let present = try make("family", at: Self.now - Invitations.lifetime + 1)
     let new = try make("family")

@@ -76,6 +76,8 @@ public struct Courier: ~Copyable {
   var isNewWhole = false
   /// Whether the next turn belongs to a file that was read in part.
   var isTurnOfUnread = false
+  /// Whether the last file that was taken up came from `later/`.
+  var wasReleased = false
   private let pinned = Pinned()
 
   /// The most bytes of a batch: one less than a TLS record can hold (RFC 8446 section 5.1).
@@ -173,7 +175,8 @@ public struct Courier: ~Copyable {
       let lane = outbox[message].lane.index
       if case .returned = outcome {
       } else {
-        paces[lane].settle(of: outbox.count(of: Lane(lane)), at: time.now)
+        paces[lane].settle(
+          of: outbox.count(of: Lane(lane)), isOfDevices: lane == Lane.devices.index, at: time.now)
       }
       switch outcome {
       case .accepted(let isProved):

@@ -34,6 +34,11 @@ extension Courier {
     guard let notification = notification(entry.text) else {
       return recorder.settle(.dropped, entry.text, message, in: outbox)
     }
+    let born = lifeStart(of: notification, in: file)
+    if isExpired(notification, from: born) {
+      counters.expired += 1
+      return recorder.settle(.expired, entry.text, message, in: outbox)
+    }
     // It comes back as another file, and is no duplicate of itself then.
     forgetSending(notification, entry)
     if notification.collapseKey != 0 {
@@ -51,8 +56,7 @@ extension Courier {
     let wait = max(min(max(age(of: entry.text) / 2, Self.postponedMin), longest), untilDue)
     // While the clock is not set, nothing is due.
     postpone(
-      message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait),
-      lifeStart(of: notification, in: file))
+      message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait), born)
   }
 
   /// Returns how many seconds ago a notification came, by the wall clock.

@@ -241,7 +241,7 @@ extension Courier {
   }
 
   @inline(never)
-  private func isExpired(_ notification: Notification, from start: Int64?) -> Bool {
+  func isExpired(_ notification: Notification, from start: Int64?) -> Bool {
     guard let wall = time.wallSeconds, let start else { return false }
     switch notification.lifetime {
     case .until(let seconds): return seconds > 0 && Int64(seconds) <= wall

@@ -74,7 +74,13 @@ extension Courier {
       if isWaiting || files.unreadCount > 0 { isFull(link) }
       return false
     }
-    if waiting.taken.isEmpty { beginNew() } else { beginTaken() }
+    // What was due in `later/` and what is new take turns.
+    if waiting.taken.isEmpty || wasReleased && !waiting.new.isEmpty {
+      wasReleased = false
+      beginNew()
+    } else {
+      beginTaken()
+    }
     return true
   }
 
@@ -106,7 +112,7 @@ extension Courier {
   ///
   /// The link of its last message takes that at once: what waits there goes first. But messages that
   /// the link gave back may wait for ever, and must not hold up the rest of a file. Nor may a few
-  /// messages to a service that takes nothing, since the rest may be for another one.
+  /// messages to one of several services, since the rest may be for another one.
   private mutating func mayReadOn<L: Link & ~Copyable>(
     _ file: FileNumber, _ link: inout L
   ) -> Bool {
@@ -118,13 +124,13 @@ extension Courier {
       return false
     }
     guard let next = outbox.nextToSend(in: lane) else { return true }
-    return outbox[next].wasSent && outbox.waiting(in: lane) < Self.readAhead
+    return (outbox[next].wasSent || link.lanes > 1) && outbox.waiting(in: lane) < Self.readAhead
   }
 
   // MARK: - Making room
 
-  /// The most files in `later/` with which parts of files are put there.
-  static let laterFilesMax = 4096
+  /// The most files in `later/` with which parts of files are put there: 64 MB of most disks.
+  static let laterFilesMax = 16_384
 
   /// Whether a lane has messages and settles none, or far too few.
   func isStuck(_ lane: Lane) -> Bool {
@@ -155,6 +161,7 @@ extension Courier {
       }
     }
     guard let victim else { return nil }
+    paces[outbox[victim].lane.index].giveUp()
     outbox.touch(outbox[victim].text)
     decide(victim, .postponed)
     return settlement(isPatient: true)
@@ -165,7 +172,7 @@ extension Courier {
     if isWaiting, !hasRoomForFile { return true }
     // Many lines of a large file would be as many files in `later/`.
     return files.unreadCount > 0 && (isHeldUp || !outbox.hasRoom(for: .large))
-      && later.names.count < Self.laterFilesMax
+      && later.count < Self.laterFilesMax
   }
 
   private mutating func beginNew() {
@@ -181,6 +188,7 @@ extension Courier {
     let known = TakenName(waiting.taken.smallest())!
     name.set { waiting.appendTakenSource(to: &$0) }
     waiting.taken.removeSmallest()
+    wasReleased = known.isReleased
     let arrivalNs =
       known.isReleased ? LaterName.arrivalNs(in: name.bytes()) : known.arrivalNs
     let number = files.append(
@@ -307,6 +315,9 @@ extension Courier {
   /// How long a file may be unreadable, or end within a notification, until that is a mistake.
   private static let patience = Duration.seconds(10)
   static let waitForRest = Duration.seconds(2)
+  /// The errno EAGAIN, with which a leased file cannot be opened.
+  private static let leased: Int32 = 11
+
   /// Handles a file in `taken/` that can no longer be read.
   private mutating func couldNotRead(_ file: FileNumber, _ failure: OpenFailure) {
     switch failure {
@@ -316,7 +327,12 @@ extension Courier {
       files.decide(file, .isGone)
       finish(file)
     case .unreadable(let error, _): recordUnreadable(file, error)
-    case .busy: wait(until: time.now + Self.waitForRest)
+    case .busy:
+      let since = reader.cursor.waitsSince ?? time.now
+      guard since + Self.leasePatience > time.now else {
+        return recordUnreadable(file, Self.leased)
+      }
+      wait(until: time.now + Self.waitForRest)
     case .shortage, .notTaken: endTurn()
     }
   }
@@ -346,6 +362,7 @@ extension Courier {
       return take(notification, of: file, &link)
     case .refused(let finding, let object): return refuse(finding, object, of: file)
     case .more(let from):
+      reader.turn += 1
       reader.discard(upTo: from)
       reader.needsInput = true
       if reader.cursor.offset - reader.cursor.objectEnd >= Self.garbageBytesMax {
@@ -360,7 +377,7 @@ extension Courier {
   }
 
   /// Whether another file can be read now.
-  private var isOthersTurn: Bool {
+  var isOthersTurn: Bool {
     files.unreadCount > 0 || !waiting.new.isEmpty || !waiting.taken.isEmpty
   }
 
@@ -433,15 +450,18 @@ extension Courier {
       wait(until: time.now + Self.waitForRest)
       return .goOn
     }
+    reader.turn += 1
     if finding.isOfObject { pass(object) }
     reader.cursor.isAtStart = false
     record(finding, object: object, of: file)
     return .goOn
   }
 
-  /// Whether a file that ends within a notification has not grown for long enough.
+  /// Whether a file that ends within a notification has not grown for long enough, or such files leave
+  /// no room for others.
   private var isPatienceOver: Bool {
     reader.cursor.waitsSince.map { $0 + Self.patience <= time.now } ?? false
+      || !files.hasRoom && files.doManyWait
   }
 
   /// Ends the reading of a file: everything in it was read.

@@ -31,6 +31,8 @@ extension Courier {
         reader.recipientsText = Outbox.none
         return .goOn
       case .wrong(let problem):
+        guard reader.turn < FileReader.turnMax || !isOthersTurn else { return .stop }
+        reader.turn += 1
         record(problem, notification, text, of: file)
         reader.recipientsReader.pass()
         return .goOn
@@ -43,8 +45,8 @@ extension Courier {
     return .goOn
   }
 
-  /// How long a file's notifications wait for recipients files on which a program holds a lease.
-  private static let leasePatience = Duration.seconds(60)
+  /// How long a file waits that a program has leased, or whose recipients file.
+  static let leasePatience = Duration.seconds(60)
 
   private var isLeaseTooOld: Bool {
     reader.cursor.leasedSince.map { $0 + Self.leasePatience <= time.now } ?? false
@@ -100,10 +102,11 @@ extension Courier {
     return (.devices, .postponed)
   }
 
-  private func assign<L: Link & ~Copyable>(
+  private mutating func assign<L: Link & ~Copyable>(
     _ lane: Lane, to authority: Span<UInt8>, _ link: inout L
   ) {
     laneCounts[lane.index] = LaneCounts()
+    paces[lane.index] = LanePace()
     link.select(lane)
     link.assign(to: authority)
   }

@@ -41,7 +41,7 @@ extension Courier {
   public var filesUnderTaken: Int { files.count + waiting.taken.count }
 
   /// The number of known files in `later/`.
-  public var laterFiles: Int { later.names.count }
+  public var laterFiles: Int { later.count }
 
   /// Whether a scan has found all files of `new/` and `taken/`.
   public var areFilesKnown: Bool { waiting.areKnown }

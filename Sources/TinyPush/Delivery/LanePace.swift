@@ -7,23 +7,32 @@ struct LanePace {
   /// The settled messages that have not moved ``stuckAt`` yet.
   private var settled = 0
 
+  /// Whether messages were put into `later/` since the lane was stuck, and none was settled since.
+  private var hasGivenUp = false
+
   private static let patience = Duration.seconds(30)
-  /// A lane that settles a 64th of its messages in that time needs half an hour for all of them.
-  ///
-  /// They take the room of others until then.
-  private static let part = 64
 
   /// Notes the first message of an empty lane.
+  ///
+  /// A lane that is empty because it was stuck is stuck still.
   mutating func begin(at now: Instant) {
-    (settledAt, stuckAt, settled) = (now, now + Self.patience, 0)
+    if !hasGivenUp { (settledAt, stuckAt, settled) = (now, now + Self.patience, 0) }
   }
+
+  /// Notes that a message of a stuck lane is put into `later/`.
+  mutating func giveUp() { hasGivenUp = true }
 
   /// Notes a settled message.
   ///
+  /// In half a minute, a lane of browsers must settle a quarter of its messages, since they hold up
+  /// the rest of a file. The lane of devices may take half an hour, as over a slow line.
+  ///
   /// - Parameter count: the messages that the lane has, with that one.
-  mutating func settle(of count: Int, at now: Instant) {
+  mutating func settle(of count: Int, isOfDevices: Bool, at now: Instant) {
     settledAt = now
+    hasGivenUp = false
     settled += 1
-    if settled * Self.part >= count { (stuckAt, settled) = (now + Self.patience, 0) }
+    let part = isOfDevices ? 64 : 4
+    if settled * part >= count { (stuckAt, settled) = (now + Self.patience, 0) }
   }
 }

@@ -5,6 +5,11 @@
 struct LaterFiles: ~Copyable {
   /// The names, the next one due first.
   private(set) var names = Backlog()
+  /// The number of files, of which ``names`` may lack some.
+  private(set) var count = 0
+  /// Two bits for each key at the last scan, and since.
+  private let keys = FixedBuffer<UInt64>(capacity: 1024)
+  private var hasKeys = false
   var isScanWanted = true
   private var hasChanged = false
   /// Whether files may be unsynced; initially true, since an earlier agent may have left some so.
@@ -65,14 +70,41 @@ struct LaterFiles: ~Copyable {
   /// Notes that the file ``fileName`` was written.
   mutating func written() {
     names.offer(fileName, isFromScan: false)
+    let known = LaterName(fileName.bytes)
+    note(known?.key ?? 0)
     // If `later/` could not be read, the name may be missing here. A scan finds it.
-    guard !names.isEmpty, let due = LaterName(fileName.bytes)?.due else { return }
+    guard !names.isEmpty, let due = known?.due else { return }
     nextDue = min(nextDue ?? due, due)
   }
 
   /// Adds the name of a file that a scan has found.
   mutating func offer(_ name: Span<UInt8>) {
-    if LaterName(name) != nil { names.offer(name) }
+    guard let known = LaterName(name) else { return }
+    names.offer(name)
+    note(known.key)
+  }
+
+  /// Counts a file with a notification of this key; 0: none.
+  private mutating func note(_ key: UInt64) {
+    count += 1
+    guard key != 0 else { return }
+    if !hasKeys {
+      for index in 0..<keys.capacity { keys[index] = 0 }
+      hasKeys = true
+    }
+    mark(key)
+    mark(key >> 32)
+  }
+
+  private func mark(_ bits: UInt64) { keys[Int(bits >> 6 & 1023)] |= 1 << (bits & 63) }
+
+  private func isMarked(_ bits: UInt64) -> Bool {
+    keys[Int(bits >> 6 & 1023)] & 1 << (bits & 63) != 0
+  }
+
+  /// Whether a file may have a notification with this key.
+  private func mayHave(_ key: UInt64) -> Bool {
+    hasKeys && isMarked(key) && isMarked(key >> 32)
   }
 
   /// Notes that `later/` could not be read, and when to try again.
@@ -85,8 +117,9 @@ struct LaterFiles: ~Copyable {
 
   /// Returns whether a notification with this key may be waiting.
   func mayContain(_ key: UInt64) -> Bool {
-    guard names.isComplete, retryAt == nil else { return true }
-    return names.contains { LaterName($0)?.key == key }
+    guard retryAt == nil else { return true }
+    guard mayHave(key) else { return false }
+    return !names.isComplete || names.contains { LaterName($0)?.key == key }
   }
 
   /// Returns whether a notification with this key waits that is newer than one of a taken file.
@@ -94,7 +127,8 @@ struct LaterFiles: ~Copyable {
     _ key: UInt64, than origin: Origin, of file: FileNumber, _ files: borrowing TakenFiles,
     _ arrivals: ArrivalClock, _ time: Time
   ) -> Bool {
-    names.contains { comes($0, key, before: origin, of: file, files, arrivals, time) == false }
+    mayHave(key)
+      && names.contains { comes($0, key, before: origin, of: file, files, arrivals, time) == false }
   }
 
   /// Returns whether the notification in the file `name` came before one of a taken file.
@@ -150,6 +184,7 @@ struct LaterFiles: ~Copyable {
   mutating func beginScan() {
     isScanWanted = false
     names.startScan()
+    (count, hasKeys) = (0, false)
     hasChanged = true
   }
 
@@ -181,6 +216,7 @@ struct LaterFiles: ~Copyable {
   /// Removes the due file, which has left.
   mutating func removeDue() {
     names.removeSmallest()
+    count -= 1
     hasChanged = true
   }
 

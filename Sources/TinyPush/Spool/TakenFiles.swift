@@ -230,6 +230,16 @@ struct TakenFiles: ~Copyable {
     unread.count > 0 ? number(of: unread.removeFirst(slots)) : nil
   }
 
+  /// Whether files that wait hold more than half of the slots or of the room for names.
+  var doManyWait: Bool {
+    var (waiting, bytes) = (0, 0)
+    for slot in 0..<usedSlots where slots[slot].nameBytes > 0 && slots[slot].isWaiting {
+      waiting += 1
+      bytes += Int(slots[slot].nameBytes)
+    }
+    return waiting > capacity / 2 || bytes > names.capacity / 3
+  }
+
   /// Ends the waits of all files, whose turns come again.
   mutating func endWaits() {
     for slot in 0..<usedSlots where slots[slot].nameBytes > 0 && slots[slot].isWaiting {
@@ -305,15 +315,15 @@ struct TakenFiles: ~Copyable {
   /// Returns the file with this name in `taken/`; nil: it is not worked on.
   func find(_ name: Span<UInt8>) -> FileNumber? {
     guard let known = TakenName(name) else { return nil }
-    var found: FileNumber?
-    forEach { number in
-      if self[number].arrivalNs == known.arrivalNs,
+    for slot in 0..<usedSlots where slots[slot].arrivalNs == known.arrivalNs {
+      let number = number(of: UInt16(slot))
+      if slots[slot].nameBytes > 0,
         self.name(number).equals(name.extracting(0..<known.nameBytes))
       {
-        found = number
+        return number
       }
     }
-    return found
+    return nil
   }
 
   /// Calls `body` with each file.

@@ -103,7 +103,7 @@ extension Checkup {
     _ link: inout HTTP2Link, _ connection: inout TLSConnection, _ epoll: Int32,
     _ room: borrowing FixedBuffer<UInt8>, until deadline: Instant
   ) -> Heard {
-    while true {
+    while Clock.now() < deadline {
       _ = link.advance(to: Clock.time(), isStopping: false)
       if let (_, outcome) = link.takeOutcome() { return .outcome(outcome) }
       guard link.isUp else { return .left }
@@ -121,6 +121,7 @@ extension Checkup {
         return .ended
       }
     }
+    return .nothing
   }
 
   @inline(never)

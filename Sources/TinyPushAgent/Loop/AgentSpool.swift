@@ -34,38 +34,36 @@ extension Agent {
     }
   }
 
+  /// Takes some of the events in the spool, so that no flood of them stops all else.
   mutating func takeSpoolEvents() {
-    while true {
-      let room = scratch.room()
-      let count = watch.read(into: room)
-      guard count > 0 else { return }
-      var place = 0
-      while place < count {
-        switch watch.event(in: room, at: &place) {
-        case .missed: courier.missedEvents()
-        case .replaced: watchSpool()
-        case .created(let name):
-          switch spool.writer(of: name) {
-          case .nobody: courier.appeared(CString.span(name))
-          // An event follows when the writer closes the file.
-          case .somebody: break
-          case .unknown: courier.writingBegan(CString.span(name))
-          }
-        case .laterMade:
-          watch.watchLater(config.spool.pointer)
-          courier.laterChanged()
-        case .laterRemoved: courier.laterChanged()
-        case .suppressed: noticeSuppression()
-        case .closed(let name):
-          filesFound += 1
-          courier.writingEnds(CString.span(name), at: Clock.now())
-        case .renamed(let name):
-          filesFound += 1
-          courier.appeared(CString.span(name), isWhole: true)
-        case .takenChanged(let name): courier.changed(CString.span(name))
-        case .dropped: spool.dropRemoved(&courier)
-        case .other: break
+    let room = scratch.room()
+    let count = watch.read(into: room)
+    var place = 0
+    while place < count {
+      switch watch.event(in: room, at: &place) {
+      case .missed: courier.missedEvents()
+      case .replaced: watchSpool()
+      case .created(let name):
+        switch spool.writer(of: name) {
+        case .nobody: courier.appeared(CString.span(name))
+        // An event follows when the writer closes the file.
+        case .somebody: break
+        case .unknown: courier.writingBegan(CString.span(name))
         }
+      case .laterMade:
+        watch.watchLater(config.spool.pointer)
+        courier.laterChanged()
+      case .laterRemoved: courier.laterChanged()
+      case .suppressed: noticeSuppression()
+      case .closed(let name):
+        filesFound += 1
+        courier.writingEnds(CString.span(name), at: Clock.now())
+      case .renamed(let name):
+        filesFound += 1
+        courier.appeared(CString.span(name), isWhole: true)
+      case .takenChanged(let name): courier.changed(CString.span(name))
+      case .dropped: spool.dropRemoved(&courier)
+      case .other: break
       }
     }
   }

@@ -178,7 +178,7 @@ public struct NotificationCount: ~Copyable {
         result.isUnfinished = isWhole && refusal.reason == .json(.unexpectedEnd)
       case .end: return result
       case .more(let from):
-        guard offset < file.settledTo + Self.bytesMax else {
+        guard offset - file.settledTo < Self.bytesMax else {
           result.isMore = offset < file.size
           return result
         }

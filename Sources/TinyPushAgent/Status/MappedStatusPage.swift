@@ -142,7 +142,7 @@ struct MappedStatusPage: ~Copyable {
     // What happened since the start has times of the clock that was wrong.
     for index in 0..<page.pointee.problems.count
     where wasStarted > 0 && page.pointee.problems[index].time >= wasStarted {
-      page.pointee.problems[index].time += step
+      page.pointee.problems[index].time &+= step
     }
     if wasStarted > 0, page.pointee.suppressedAt >= wasStarted { page.pointee.suppressedAt += step }
     var service = service(.devices)

@@ -129,8 +129,8 @@ extension Courier {
 
   // MARK: - Making room
 
-  /// The most files in `later/` with which parts of files are put there: 64 MB of most disks.
-  static let laterFilesMax = 16_384
+  /// The most files in `later/` with which parts of files are put there: 32 MB of most disks.
+  static let laterFilesMax = 8192
 
   /// Whether a lane has messages and settles none, or far too few.
   func isStuck(_ lane: Lane) -> Bool {

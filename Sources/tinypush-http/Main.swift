@@ -89,7 +89,7 @@ struct Main {
     guard !listeners.isReachable || !settings.tokens.isEmpty else {
       throw arguments.fail(
         .config,
-        "other machines can reach this service: set token-file in /etc/tinypush/http.conf, or listen only on 127.0.0.1 and [::1]"
+        "other machines can reach this service: set token-file in the file of settings, or listen only on 127.0.0.1 and [::1]"
       )
     }
     let idle = settings.idle

@@ -362,6 +362,7 @@ import TinyPushRules
         .map { String($0.1) }
     }
     #expect(try names("queue", "show", "-c", config) == "refused.json waiting.1")
+    #expect(try names("-c", config, "queue", "show") == "refused.json waiting.1")
     #expect(try names("queue", "retry", "--config=\(config)") == "refused.json")
     #expect(try names("recipient", "remove", "-c", config) == "family guests")
     let tokens = token(1) + " " + token(2)

@@ -211,8 +211,7 @@ import Testing
     let once = try Build.command(Build.host) + ["run", "--once"] + box.settings(gateway.port)
     try box.run(
       [
-        "strace", "-o", box.path + "/trace", "-P", "\(box.spool)/taken/\(name)", "-e",
-        "inject=newfstatat:error=EIO",
+        "strace", "-o", box.path + "/trace", "-P", name, "-e", "inject=newfstatat:error=EIO",
       ] + once)
     #expect(box.text("trace").contains("EIO"), "\(box.text("trace"))")
     #expect(box.queued == ["file"])

@@ -180,9 +180,9 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
     for round in 1...10 {
       let serial = 10_000 + round
       world.put("z\(serial)", to: [device], serial: serial)
-      world.run(.seconds(2))
+      world.run(.seconds(6))
       #expect(world.hasAccepted(device, serial: serial))
-      world.run(.seconds(28))
+      world.run(.seconds(24))
     }
     #expect(world.later.count > 1000)
   }

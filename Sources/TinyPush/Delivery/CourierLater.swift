@@ -34,13 +34,13 @@ extension Courier {
     guard let notification = notification(entry.text) else {
       return recorder.settle(.dropped, entry.text, message, in: outbox)
     }
+    // It comes back as another file, and is no duplicate of itself then.
+    forgetSending(notification, entry)
     let born = lifeStart(of: notification, in: file)
     if isExpired(notification, from: born) {
       counters.expired += 1
       return recorder.settle(.expired, entry.text, message, in: outbox)
     }
-    // It comes back as another file, and is no duplicate of itself then.
-    forgetSending(notification, entry)
     if notification.collapseKey != 0 {
       if isReplaced(entry.text) {
         supersede(file, 1)

@@ -88,7 +88,7 @@ extension Courier {
   mutating func stragglerStep(isEnding: Bool) -> Step? {
     guard isEnding || renaming.dueAt.map({ $0 <= time.now }) ?? false else { return nil }
     // While the clock is not set, nothing in later/ is due.
-    while time.wallSeconds != nil, later.count < Self.laterFilesMax,
+    while time.wallSeconds != nil, isEnding || later.count < Self.laterFilesMax,
       let message = straggler(isEnding: isEnding)
     {
       outbox.touch(outbox[message].text)

@@ -129,8 +129,8 @@ extension Courier {
 
   // MARK: - Making room
 
-  /// The most files in `later/` with which parts of files are put there: 32 MB of most disks.
-  static let laterFilesMax = 8192
+  /// The most files in `later/` with which parts of files are put there: 128 MB of most disks.
+  static let laterFilesMax = 32_768
 
   /// Whether a lane has messages and settles none, or far too few.
   func isStuck(_ lane: Lane) -> Bool {

@@ -15,7 +15,7 @@ struct FileReader: ~Copyable {
   private(set) var hasNotification = false
   /// Whether more of the file is needed.
   var needsInput = false
-  /// The messages that were read in this turn.
+  /// The messages and mistakes that were read in this turn, and the times that the disk was read.
   var turn = 0
   /// The bytes that were read of all files.
   var bytesRead: UInt64 = 0
@@ -29,7 +29,7 @@ struct FileReader: ~Copyable {
   /// The instant before which no file is opened, since the machine is short of a resource.
   private(set) var pausedUntil: Instant?
 
-  /// The most messages of a file in one turn.
+  /// The most of them for a file in one turn.
   static let turnMax = 32
   private static let pause = Duration.seconds(2)
 

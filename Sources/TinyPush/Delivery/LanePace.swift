@@ -14,9 +14,10 @@ struct LanePace {
 
   /// Notes the first message of an empty lane.
   ///
-  /// A lane that is empty because it was stuck is stuck still.
+  /// A lane that is empty because it was stuck gets just the time for an attempt.
   mutating func begin(at now: Instant) {
-    if !hasGivenUp { (settledAt, stuckAt, settled) = (now, now + Self.patience, 0) }
+    let patience = hasGivenUp ? Duration.seconds(5) : Self.patience
+    (settledAt, stuckAt, settled) = (now, now + patience, 0)
   }
 
   /// Notes that a message of a stuck lane is put into `later/`.

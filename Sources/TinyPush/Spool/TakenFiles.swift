@@ -230,7 +230,7 @@ struct TakenFiles: ~Copyable {
     unread.count > 0 ? number(of: unread.removeFirst(slots)) : nil
   }
 
-  /// Whether files that wait hold more than half of the slots or of the room for names.
+  /// Whether files that wait hold about half of the slots or of the room for names.
   var doManyWait: Bool {
     var (waiting, bytes) = (0, 0)
     for slot in 0..<usedSlots where slots[slot].nameBytes > 0 && slots[slot].isWaiting {

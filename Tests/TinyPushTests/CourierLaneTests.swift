@@ -55,6 +55,20 @@ extension World {
       items: items, tells: true)
   }
 
+  /// Puts a file with a line for each serial number.
+  fileprivate func putBulk(_ count: Int, to token: (_ serial: Int) -> Int) {
+    var text = ""
+    var items: [Item] = []
+    for serial in 1...count {
+      let token = token(serial)
+      items.append(Item(number: World.number(token, serial: serial), offset: text.utf8.count))
+      text +=
+        #"{"token": "\#(World.token(token))", "payload": {"aps": {"badge": 1}, "n":\#(serial)}}"#
+        + "\n"
+    }
+    put("bulk", text, items: items, tells: true)
+  }
+
   fileprivate func hasAccepted(_ token: Int, serial: Int) -> Bool {
     gateway.acceptances[World.number(token, serial: serial)] == 1
   }
@@ -125,18 +139,7 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
   let moods = Moods()
   moods[hostOfOne] = mood
   withLanes(mood: { moods[$0] }) { world in
-    let serials = Array(1...900)
-    let tokens = [one, device, other]
-    var text = ""
-    var items: [Item] = []
-    for serial in serials {
-      let token = tokens[serial % 3]
-      items.append(Item(number: World.number(token, serial: serial), offset: text.utf8.count))
-      text +=
-        #"{"token": "\#(World.token(token))", "payload": {"aps": {"badge": 1}, "n":\#(serial)}}"#
-        + "\n"
-    }
-    world.put("bulk", text, items: items, tells: true)
+    world.putBulk(900) { [one, device, other][$0 % 3] }
     world.run(.seconds(3600))
     #expect(world.gateway.acceptances.count == 600)
     moods[hostOfOne] = .well
@@ -167,15 +170,7 @@ func `a service that takes nothing holds up no other recipient of a bulk file`(
 
 @Test func `a bulk file to a dead service delays no device for long`() {
   withLanes(mood: { $0 == hostOfOne ? .down : .well }) { world in
-    var text = ""
-    var items: [Item] = []
-    for serial in 1...1500 {
-      items.append(Item(number: World.number(one, serial: serial), offset: text.utf8.count))
-      text +=
-        #"{"token": "\#(World.token(one))", "payload": {"aps": {"badge": 1}, "n":\#(serial)}}"#
-        + "\n"
-    }
-    world.put("bulk", text, items: items, tells: true)
+    world.putBulk(1500) { _ in one }
     world.run(.seconds(90))
     for round in 1...10 {
       let serial = 10_000 + round
@@ -308,7 +303,7 @@ func `eight services that take nothing hold up no ninth`(mood: LanesLink.Mood) {
     moods[hostOfOne] = .well
     world.run(.seconds(7200))
     #expect(world.gateway.acceptances.isEmpty)
-    #expect(world.courier.counters.expired == 300, "\(world.courier.counters) \(world.later.count)")
+    #expect(world.courier.counters.expired == 300)
     #expect(world.waiting == [])
   }
 }

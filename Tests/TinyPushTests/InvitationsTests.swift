@@ -96,15 +96,15 @@ struct InvitationsTests {
       try content.write(toFile: path + "/" + name, atomically: false, encoding: .utf8)
     }
     // Another program has just created the file.
-    FileManager.default.createFile(atPath: path + "/.invitation-begun", contents: nil)
+    FileManager.default.createFile(atPath: path + "/.invitation-new", contents: nil)
     try FileManager.default.setAttributes(
       [.modificationDate: Date(timeIntervalSince1970: Double(Self.now - 1))],
-      ofItemAtPath: path + "/.invitation-begun")
+      ofItemAtPath: path + "/.invitation-new")
     let old = try make("family", at: Self.now - Invitations.lifetime)
     let present = try make("family", at: Self.now - Invitations.lifetime + 1)
     let new = try make("family")
     try #expect([list(old), list(present), list(new)] == [nil, "family", "family"])
-    try #expect(files.count == 5 && files.suffix(3) == [".invitation-begun", ".lock", "family"])
+    try #expect(files.count == 5 && files.suffix(3) == [".invitation-new", ".lock", "family"])
   }
 
   @Test(arguments: [

@@ -299,12 +299,12 @@ extension Courier {
   private mutating func couldNotTake(_ failure: OpenFailure) {
     switch failure {
     case .vanished, .notRegular, .shortage: return
-    case .unreadable(let error, let changeTimeNs):
+    case .unreadable(_, let changeTimeNs):
       // The writer of a new file may be about to change its permissions.
       let now = Int64(time.now.milliseconds)
       guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time),
         now - at < Int64(Self.patience.milliseconds)
-      else { return recordUnreadable(error) }
+      else { return recordUnreadable(failure) }
       return waiting.retrySoon(at: time.now)
     case .busy: break
     case .notTaken(let error): troubles.couldNotTake(error, &reports)
@@ -315,8 +315,6 @@ extension Courier {
   /// How long a file may be unreadable, or end within a notification, until that is a mistake.
   private static let patience = Duration.seconds(10)
   static let waitForRest = Duration.seconds(2)
-  /// The errno EAGAIN, with which a leased file cannot be opened.
-  private static let leased: Int32 = 11
 
   /// Handles a file in `taken/` that can no longer be read.
   private mutating func couldNotRead(_ file: FileNumber, _ failure: OpenFailure) {
@@ -326,12 +324,10 @@ extension Courier {
       reports.add(.fileChanged)
       files.decide(file, .isGone)
       finish(file)
-    case .unreadable(let error, _): recordUnreadable(file, error)
+    case .unreadable: recordUnreadable(file, failure)
     case .busy:
       let since = reader.cursor.waitsSince ?? time.now
-      guard since + Self.leasePatience > time.now else {
-        return recordUnreadable(file, Self.leased)
-      }
+      guard since + Self.leasePatience > time.now else { return recordUnreadable(file, failure) }
       wait(until: time.now + Self.waitForRest)
     case .shortage, .notTaken: endTurn()
     }

@@ -116,14 +116,14 @@ extension Courier {
 
   /// Records that a file in `taken/` cannot be read.
   @inline(never)
-  mutating func recordUnreadable(_ file: FileNumber, _ error: Int32) {
+  mutating func recordUnreadable(_ file: FileNumber, _ failure: OpenFailure) {
     finish(file)
-    recorder.refuseUnreadable(error, of: file, files, from: files[file].cursor.offset)
+    recorder.refuseUnreadable(failure, of: file, files, from: files[file].cursor.offset)
   }
 
   /// Records that a file in `new/` cannot be read.
-  mutating func recordUnreadable(_ error: Int32) {
-    recorder.refuseUnreadable(error, named: name)
+  mutating func recordUnreadable(_ failure: OpenFailure) {
+    recorder.refuseUnreadable(failure, named: name)
   }
 
   /// Whether to record one more refused notification of a file.

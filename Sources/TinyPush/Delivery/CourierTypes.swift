@@ -225,4 +225,17 @@ public enum OpenFailure: Error {
   case shortage
   /// The file cannot be moved to `taken/`: the errno.
   case notTaken(Int32)
+
+  /// Appends what is wrong with the file, and what to do.
+  @inline(never)
+  func describe(in text: inout Text) {
+    switch self {
+    case .unreadable(let error, _):
+      text.append(" cannot be read (errno ", error, "): make it readable for the agent's user")
+    case .busy:
+      text.append(" cannot be read, since a program holds a lease on the file: end that program")
+    case .vanished, .notRegular, .shortage, .notTaken:
+      text.append(" is not a regular file: replace it by one")
+    }
+  }
 }

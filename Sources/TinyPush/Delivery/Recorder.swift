@@ -145,24 +145,25 @@ struct Recorder: ~Copyable {
   ///
   /// The agent moves the file to `failed/`, next to the record.
   mutating func refuseUnreadable(
-    _ error: Int32, of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
+    _ failure: OpenFailure, of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
   ) {
-    refuseUnreadable(error, files.name(file), .taken)
+    refuseUnreadable(failure, files.name(file), .taken)
     pending!.file = file
     pending!.settlement.offset = offset
   }
 
   /// Does the same for a file in `new/`.
-  mutating func refuseUnreadable(_ error: Int32, named name: borrowing PathName) {
-    refuseUnreadable(error, name.bytes(), .new)
+  mutating func refuseUnreadable(_ failure: OpenFailure, named name: borrowing PathName) {
+    refuseUnreadable(failure, name.bytes(), .new)
   }
 
   private mutating func refuseUnreadable(
-    _ error: Int32, _ name: Span<UInt8>, _ directory: Courier.Directory
+    _ failure: OpenFailure, _ name: Span<UInt8>, _ directory: Courier.Directory
   ) {
-    var reason = Text(capacity: 128)
-    reason.append("the file cannot be read (errno ", error)
-    reason.append("): make it readable for the agent's user, and move it back to new/")
+    var reason = Text(capacity: 160)
+    reason.append("the file")
+    failure.describe(in: &reason)
+    reason.append(", and move it back to new/")
     begin(reason, "unreadable", name)
     FailedLine.end(&text)
     pending = Pending(
@@ -274,11 +275,7 @@ struct Recorder: ~Copyable {
     case .unreadable(.vanished):
       reason.append(" does not exist: create it, with one device token per line")
       return "list-missing"
-    case .unreadable(.unreadable(let error, _)):
-      reason.append(" cannot be read (errno ", error, "): make it readable for the agent's user")
-    case .unreadable(.busy):
-      reason.append(" cannot be read, since a program holds a lease on the file: end that program")
-    case .unreadable: reason.append(" is not a regular file: replace it by one")
+    case .unreadable(let failure): failure.describe(in: &reason)
     }
     return "list-unreadable"
   }

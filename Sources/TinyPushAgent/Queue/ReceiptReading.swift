@@ -142,8 +142,8 @@ struct SenderReceipt: ~Copyable {
 
   /// Whether the receipt is complete, for the file and for its parts in `later/`.
   func isComplete(_ name: Span<UInt8>) -> Bool {
-    var isComplete = hasLeft(name)
-    guard isComplete else { return false }
+    guard hasLeft(name) else { return false }
+    var isComplete = true
     forEachLine { line in
       guard isComplete, line.count > 2, line[0] == UInt8(ascii: "~") else { return }
       if !hasLeft(line.extracting(2..<line.count)) { isComplete = false }

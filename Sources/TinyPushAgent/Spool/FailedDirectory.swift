@@ -108,7 +108,7 @@ struct FailedDirectory: ~Copyable {
 
   /// Removes what was appended to a file, unless another program is changing the file.
   ///
-  /// Then the next append cuts off half a record, and a whole one is there twice.
+  /// If it stays, half a record is cut off by the next append, and a whole one is written once more.
   private func undo(
     _ file: Int32, _ name: UnsafePointer<CChar>, from start: Int64, to end: Int64
   ) {

@@ -118,8 +118,9 @@ import Testing
     try wait(for: "new/ to become empty") { box.queued.isEmpty }
     #expect(try agent.terminate() == 0)
     for name in names {
-      #expect(try box.failures(name).count == 1)
-      let moved = box.spool + "/failed/" + name.prefix(248) + ".unread"
+      // A longer name has no room in taken/.
+      #expect(try box.failures(String(name.prefix(213))).count == 1)
+      let moved = box.spool + "/failed/" + name.prefix(213) + ".unread"
       chmod(moved, 0o644)
       #expect(FileManager.default.contents(atPath: moved) == Data(line(1, name).utf8))
     }

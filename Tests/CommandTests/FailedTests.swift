@@ -35,12 +35,12 @@ import Testing
       }
       try deliverAsNobody(box, gateway)
     }
-    let wholes = ["a.unread", "a.unread.2", "a.unread.3"]
-    let cut = name.prefix(248) + ".unread"
-    let cuts = [name.prefix(246) + ".unread.2", name.prefix(246) + ".unread.3"]
+    let ends = [".unread", ".unread.2", ".unread.3"]
+    let wholes = ends.map { "a" + $0 }
+    // A longer name has no room in taken/.
+    let cut = String(name.prefix(213))
     #expect(
-      box.names(in: "failed").sorted()
-        == (["a", name, String(cut)] + wholes + cuts.map { String($0) }).sorted())
+      box.names(in: "failed").sorted() == (["a", cut] + wholes + ends.map { cut + $0 }).sorted())
     for (index, name) in wholes.enumerated() {
       chmod("\(box.spool)/failed/\(name)", 0o644)
       #expect(box.text("spool/failed/" + name) == line(index + 1, "number \(index + 1)"))
@@ -106,6 +106,48 @@ import Testing
     let reasons = try box.failures("a").compactMap { $0["reason"] as? String }
     #expect(reasons.first == "kept")
     #expect(reasons.count == (kind == "whole" ? 3 : 2), "\(reasons)")
+  }
+
+  /// Delivers a wrong notification while no file may be longer than a number of bytes.
+  private func deliverWrong(_ bytes: Int, _ box: Box, _ gateway: Gateway) throws -> Int32? {
+    try box.drop(Self.wrong, as: "a")
+    let limit = "trap '' XFSZ; exec prlimit --fsize=\(bytes) \"$@\""
+    return try box.run(
+      ["sh", "-c", limit, "sh"] + Build.command(Build.host) + ["run", "--once"]
+        + box.settings(gateway.port)
+    ).status
+  }
+
+  @Test(arguments: ["", "{\"first\":1}\n"])
+  func `what was written of a record that the disk has no room for is taken back`(before: String)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    if before != "" { try box.write(before, to: "spool/failed/a") }
+    #expect(try deliverWrong(before.utf8.count + 10, box, gateway) == 74)
+    #expect(box.names(in: "failed") == (before == "" ? [] : ["a"]))
+    if before != "" { #expect(box.text("spool/failed/a") == before) }
+    #expect(try box.deliver(gateway).status == 65)
+    #expect(box.names(in: "failed") == ["a"])
+  }
+
+  @Test func `a record is not taken back while another program changes failed/`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let before = "{\"first\":1}\n"
+    try box.write(before, to: "spool/failed/a")
+    let lock = open(box.spool + "/failed/.lock", O_RDWR | O_CREAT, 0o600)
+    defer { close(lock) }
+    #expect(flock(lock, LOCK_EX) == 0)
+    #expect(try deliverWrong(before.utf8.count + 10, box, gateway) == 74)
+    #expect(box.text("spool/failed/a").utf8.count == before.utf8.count + 10)
+    #expect(flock(lock, LOCK_UN) == 0)
+    #expect(try box.deliver(gateway).status == 65)
+    let codes = try box.failures("a").map { $0["code"] as? String }
+    #expect(codes == [nil, "token-size"])
   }
 
   @Test func `failed-size limits the bytes in failed/, and the oldest files go first`() throws {

@@ -311,17 +311,12 @@ final class Disk {
     return true
   }
 
-  /// Records a failure of a file, which is moved to `failed/` if its name is given.
-  func record(_ failure: Failure, of file: SpoolFile?, moving name: String?) -> Bool {
-    guard canRecord, canRecordOf(failure.file), name == nil || canTake else { return false }
+  /// Records a failure of a file.
+  func record(_ failure: Failure, of file: SpoolFile?) -> Bool {
+    guard canRecord, canRecordOf(failure.file) else { return false }
     let line = FailureLine(failure)
     lines.append(line)
     file?.lines.append(line)
-    if let name, let file {
-      file.isSetAside = true
-      setAside[name] = file
-      if new[name] === file { new[name] = nil } else { unlink(name) }
-    }
     return true
   }
 
@@ -441,6 +436,17 @@ final class Disk {
   func remove(_ name: String, bytes: Int64) -> Courier.RemovalResult {
     guard canRemove else { return .failed }
     if let file = taken[name], Int64(file.bytes.count) > bytes { return .grown }
+    unlink(name)
+    return .removed
+  }
+
+  /// Moves a file from `taken/` to `failed/`.
+  func setAside(_ name: String) -> Courier.RemovalResult {
+    guard canRemove else { return .failed }
+    if let file = taken[name] {
+      file.isSetAside = true
+      setAside[name] = file
+    }
     unlink(name)
     return .removed
   }

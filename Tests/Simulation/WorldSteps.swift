@@ -80,7 +80,15 @@ extension World {
     if let failure = file.failure {
       if case .unreadable = failure {
         ledger.reopen(file)
-        return courier.read(.failed(.unreadable(13, changeTimeNs: file.changeTimeNs)))
+        guard directory == .new, courier.takesUnreadable(changeTimeNs: file.changeTimeNs) else {
+          return courier.read(.failed(.unreadable(13, changeTimeNs: file.changeTimeNs)))
+        }
+        guard disk.take(name) != nil else { return courier.read(.failed(.notTaken(30))) }
+        return courier.read(
+          .text(
+            bytes: 0, isWhole: false,
+            Courier.FileFacts(
+              arrivalNs: file.arrivalNs, modifiedNs: file.changeTimeNs, size: 0, mayGrow: true)))
       }
       return courier.read(.failed(failure))
     }
@@ -154,14 +162,13 @@ extension World {
     let name = String(courier.recordedName())
     var taken = Text(capacity: 300)
     courier.appendRecordedTakenName(to: &taken)
-    let file = taken.count > 0 ? disk.taken[String(taken.bytes)] : disk.new[name]
+    let file = disk.taken[String(taken.bytes)]
     let source = file ?? disk.setAside[String(taken.bytes)]
     if case .postponed = courier.recordTask, let token = courier.settlement.token {
       let serial = World.serial(in: String(courier.failure()))
       ledger.waits(World.number(World.number(token), serial: serial))
     }
     if settings.reportsSettlements { ledger.settlementReported(courier.settlement, of: file) }
-    var moved: String?
     switch courier.recordTask {
     case .report, .summary, .probe: return courier.recorded(true)
     case .postponed:
@@ -171,7 +178,6 @@ extension World {
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
     case .failure: break
-    case .failureOfFile: moved = String(courier.stepName())
     }
     let text = String(courier.failure())
     guard let failure = Failure(text) else {
@@ -179,7 +185,7 @@ extension World {
       return courier.recorded(true)
     }
     if failure.file != name { complain("\(text) is recorded for \(name)") }
-    let isRecorded = disk.record(failure, of: file, moving: moved)
+    let isRecorded = disk.record(failure, of: file)
     let isInvalid =
       failure.status == Int(Status.invalidToken.rawValue)
       || failure.reason.contains("bad device token")
@@ -194,7 +200,6 @@ extension World {
     }
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
     trace.say("  \(text.prefix(400))")
-    if isRecorded, moved != nil, let file { ledger.forget(file) }
     ledger.recorded(failure, of: file, name, isRecorded)
     courier.recorded(isRecorded)
     if isRecorded, isInvalid, !isSpared, let number = failure.number {
@@ -239,12 +244,14 @@ extension World {
   func remove() {
     let name = String(courier.stepName())
     let file = disk.taken[name]
-    let result = disk.remove(name, bytes: courier.settledBytes)
+    let isUnreadable = courier.isSettledUnreadable
+    let result =
+      isUnreadable ? disk.setAside(name) : disk.remove(name, bytes: courier.settledBytes)
     file?.isOriginalKept = courier.isSettledSetAside
     trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
     if let file, case .removed = result {
       ledger.learns(learned)
-      ledger.removed(file, file.name)
+      if isUnreadable { ledger.forget(file) } else { ledger.removed(file, file.name) }
       removed.append((file.name, timeline.now))
     }
     courier.removed(result)

@@ -38,37 +38,6 @@ struct SpoolFilesTests {
 
   // MARK: - failed/
 
-  /// Appends a line to `failed/a`, and tries to move a file there that does not exist.
-  private func appendInPart(_ line: String) throws -> Bool {
-    var error: Int32 = 0
-    guard var failed = FailedDirectory(in: root, error: &error) else {
-      throw CocoaError(.fileNoSuchFile)
-    }
-    return failed.append(Array(line.utf8).span, to: "a", moving: root, "missing", FailedLimits())
-  }
-
-  @Test(arguments: ["", "{\"first\":1}\n"])
-  func `a record whose file cannot be moved is taken back`(before: String) throws {
-    defer { end() }
-    if before != "" { try write(before, to: "failed/a") }
-    #expect(try !appendInPart("{\"second\":2}\n"))
-    try #expect(names("failed") == (before == "" ? [".lock"] : [".lock", "a"]))
-    if before != "" { try #expect(text("failed/a") == before) }
-  }
-
-  @Test func `a record is not taken back while another program changes failed/`() throws {
-    defer { end() }
-    try write("{\"first\":1}\n", to: "failed/a")
-    let directory = open(path + "/failed", O_RDONLY | O_DIRECTORY)
-    defer { close(directory) }
-    var error: Int32 = 0
-    let lock = DirectoryLock(directory, error: &error)
-    #expect(error == 0)
-    #expect(try !appendInPart("{\"second\":2}\n"))
-    try #expect(text("failed/a") == "{\"first\":1}\n{\"second\":2}\n")
-    extendLifetime(lock)
-  }
-
   // MARK: - new/
 
   private func drop(_ line: String, as name: String) throws {

@@ -36,10 +36,10 @@ extension Courier {
         let first = min(state.unrecordedFrom, state.cursor.offset)
         if let step = rename(file, settledTo: first) { return step }
         troubles.putOff(state.arrivalNs, at: time.now)
-      } else if state.hasChanged, !isStopping {
+      } else if state.fate == .leaves, state.hasChanged, !isStopping {
         files.reopenSettled()
         continue
-      } else if state.mayGrow {
+      } else if state.fate == .leaves, state.mayGrow {
         // What a program appends is delivered, until the program closes the file.
         if let step = rename(file, settledTo: state.cursor.offset) { return step }
         waiting.lingers(at: time.now)
@@ -58,6 +58,9 @@ extension Courier {
 
   /// How many bytes the settled file had when its reading ended.
   public var settledBytes: Int64 { files[files.nextSettled!].cursor.offset }
+
+  /// Whether the settled file cannot be read, so that it moves to `failed/`, however long it is.
+  public var isSettledUnreadable: Bool { files[files.nextSettled!].fate == .isUnreadable }
 
   /// Whether the settled file is moved to `failed/` instead of removed.
   public var isSettledSetAside: Bool { files[files.nextSettled!].movesToFailed }

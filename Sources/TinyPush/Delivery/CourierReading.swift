@@ -299,17 +299,18 @@ extension Courier {
   private mutating func couldNotTake(_ failure: OpenFailure) {
     switch failure {
     case .vanished, .notRegular, .shortage: return
-    case .unreadable(_, let changeTimeNs):
-      // The writer of a new file may be about to change its permissions.
-      let now = Int64(time.now.milliseconds)
-      guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time),
-        now - at < Int64(Self.patience.milliseconds)
-      else { return recordUnreadable(failure) }
-      return waiting.retrySoon(at: time.now)
+    case .unreadable: return waiting.retrySoon(at: time.now)
     case .busy: break
     case .notTaken(let error): troubles.couldNotTake(error, &reports)
     }
     waiting.putOff(at: time.now)
+  }
+
+  /// Whether a file in `new/` that cannot be read is taken: its writer is not about to change its
+  /// permissions.
+  public func takesUnreadable(changeTimeNs: Int64) -> Bool {
+    guard let at = arrivals.arrival(changeTimeNs: changeTimeNs, time) else { return true }
+    return Int64(time.now.milliseconds) - at >= Int64(Self.patience.milliseconds)
   }
 
   /// How long a file may be unreadable, or end within a notification, until that is a mistake.

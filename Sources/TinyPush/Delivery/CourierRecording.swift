@@ -4,8 +4,6 @@ extension Courier {
   public enum RecordTask {
     /// Append ``failure()`` to the file ``recordedName()`` of `failed/`.
     case failure
-    /// Do the same, and move the file ``stepName()`` from the directory to `failed/`.
-    case failureOfFile(Directory)
     /// Create the file ``stepTarget()`` of `later/` with the text ``failure()``, whole or not at
     /// all.
     case postponed
@@ -21,9 +19,7 @@ extension Courier {
   mutating func recordStep() -> Step {
     switch recorder.pending!.task {
     case .postponed, .summary: target.set { $0.append(later.fileName) }
-    case .failureOfFile(.taken):
-      name.set { files.appendTakenName(recorder.pending!.file!, to: &$0) }
-    case .failure, .failureOfFile, .report, .probe: break
+    case .failure, .report, .probe: break
     }
     return .record
   }
@@ -34,7 +30,7 @@ extension Courier {
   /// Whether the record goes to `failed/`.
   public var isFailure: Bool {
     switch recordTask {
-    case .failure, .failureOfFile: true
+    case .failure: true
     case .postponed, .summary, .report, .probe: false
     }
   }
@@ -71,7 +67,7 @@ extension Courier {
 
   /// Whether the notification's sender waits for its settlement.
   public var isSettlementAwaited: Bool {
-    recorder.pending?.file.map { files[$0].isAwaited } ?? SpoolName.isAwaited(recordedName())
+    recorder.pending?.file.map { files[$0].isAwaited } ?? false
   }
 
   /// Appends the name under which a postponed notification comes back.
@@ -117,13 +113,9 @@ extension Courier {
   /// Records that a file in `taken/` cannot be read.
   @inline(never)
   mutating func recordUnreadable(_ file: FileNumber, _ failure: OpenFailure) {
+    files.decide(file, .isUnreadable)
     finish(file)
     recorder.refuseUnreadable(failure, of: file, files, from: files[file].cursor.offset)
-  }
-
-  /// Records that a file in `new/` cannot be read.
-  mutating func recordUnreadable(_ failure: OpenFailure) {
-    recorder.refuseUnreadable(failure, named: name)
   }
 
   /// Whether to record one more refused notification of a file.
@@ -213,7 +205,6 @@ extension Courier {
     case .refused: counters.failedCheck += 1
     default: break
     }
-    if case .failureOfFile(.taken) = pending.task { files.decide(pending.file!, .isGone) }
     guard pending.suppressesToken, let message = pending.message else { return }
     let entry = outbox[message]
     guard let notification = notification(entry.text) else { return }
@@ -229,8 +220,7 @@ extension Courier {
 
   private mutating func couldNotRecord(_ pending: Recorder.Pending) {
     troubles.couldNotRecord(at: time.now, &reports)
-    guard let file = pending.file else { return waiting.putOff(at: time.now) }
-    files.couldNotRecord(file, at: pending.settlement.offset)
+    files.couldNotRecord(pending.file!, at: pending.settlement.offset)
   }
 
   /// Reports an event about a token, with the name of the file.

@@ -6,7 +6,7 @@ struct Recorder: ~Copyable {
   /// The properties of the record besides its ``text``.
   struct Pending {
     var task: Courier.RecordTask
-    /// The file that it belongs to; nil: a file in `new/`, or none.
+    /// The file that it belongs to, if any.
     var file: FileNumber?
     /// The message that is settled with it.
     var message: MessageNumber?
@@ -141,33 +141,18 @@ struct Recorder: ~Copyable {
       task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
   }
 
-  /// Prepares the record of a file in `taken/` that cannot be read on from an offset.
-  ///
-  /// The agent moves the file to `failed/`, next to the record.
+  /// Prepares the record of a file that cannot be read on from an offset.
   mutating func refuseUnreadable(
     _ failure: OpenFailure, of file: FileNumber, _ files: borrowing TakenFiles, from offset: Int64
-  ) {
-    refuseUnreadable(failure, files.name(file), .taken)
-    pending!.file = file
-    pending!.settlement.offset = offset
-  }
-
-  /// Does the same for a file in `new/`.
-  mutating func refuseUnreadable(_ failure: OpenFailure, named name: borrowing PathName) {
-    refuseUnreadable(failure, name.bytes(), .new)
-  }
-
-  private mutating func refuseUnreadable(
-    _ failure: OpenFailure, _ name: Span<UInt8>, _ directory: Courier.Directory
   ) {
     var reason = Text(capacity: 160)
     reason.append("the file")
     failure.describe(in: &reason)
     reason.append(", and move it back to new/")
-    begin(reason, "unreadable", name)
+    begin(reason, "unreadable", file, files)
     FailedLine.end(&text)
     pending = Pending(
-      task: .failureOfFile(directory), settlement: Settlement(outcome: .refused))
+      task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
   }
 
   /// Prepares the record of a notification that was sent and is not sent again.
@@ -286,14 +271,8 @@ struct Recorder: ~Copyable {
     _ reason: borrowing Text, _ words: StaticString, _ file: FileNumber,
     _ files: borrowing TakenFiles
   ) {
-    begin(reason, words, files.name(file))
-  }
-
-  private mutating func begin(
-    _ reason: borrowing Text, _ words: StaticString, _ name: Span<UInt8>
-  ) {
     var code = Text(capacity: 64)
     code.append(words)
-    FailedLine.begin(reason, code, file: name, to: &text)
+    FailedLine.begin(reason, code, file: files.name(file), to: &text)
   }
 }

@@ -17,6 +17,8 @@ struct TakenFile: BitwiseCopyable {
   enum Fate: UInt8 {
     /// The file is removed, or moves to `failed/`.
     case leaves
+    /// The file cannot be read: all of it moves to `failed/`.
+    case isUnreadable
     /// A failure could not be recorded: the file stays, and is delivered again later.
     case unrecorded
     /// The file has left already: it is in `failed/`, or somebody has removed it.

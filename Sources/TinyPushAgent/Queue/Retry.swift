@@ -134,8 +134,6 @@ public struct Retry: ~Copyable {
   // MARK: - Names
 
   /// Returns the whole file with this suffix that belongs to a file; nil if absent.
-  ///
-  /// A file whose name was cut is found by the beginning of its name.
   private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> QueueFile? {
     let room = FixedBuffer<UInt8>(capacity: 4096)
     var found = Text(capacity: 256)
@@ -143,8 +141,7 @@ public struct Retry: ~Copyable {
       let name = CString.span(entry.name)
       guard entry.mayBeFile, found.count == 0,
         let count = FailedName.base(of: FailedName.unnumbered(name), suffix),
-        count == base.count || count < base.count && name.count == Int(NAME_MAX),
-        base.begins(with: name.extracting(0..<count))
+        base.equals(name.extracting(0..<count))
       else { return }
       found.append(bytes: name)
     }

@@ -64,13 +64,9 @@ struct FailedDirectory: ~Copyable {
     return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
   }
 
-  /// Appends `bytes` to the file `name`, and moves the file `moved` from `source` here if that is
-  /// given.
-  ///
-  /// On failure neither is done.
+  /// Appends `bytes` to the file `name`, or nothing of them on failure.
   mutating func append(
-    _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, moving source: Int32?,
-    _ moved: UnsafePointer<CChar>, _ limits: FailedLimits
+    _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, _ limits: FailedLimits
   ) -> Bool {
     var file = openForAppending(name)
     guard file >= 0 else { return false }
@@ -91,18 +87,12 @@ struct FailedDirectory: ~Copyable {
       (file, end) = (next, 0)
     }
     let written = bytes.withUnsafeBytes { CLinux.write(file, $0.baseAddress, $0.count) }
-    var isDone = Int(written) == bytes.count
-    if isDone, let source {
-      // Synced first, because otherwise the rename could reach the disk before the record.
-      isDone =
-        fdatasync(file) == 0 && move(moved, from: source, as: name, suffix: ".unread", limits)
-    }
-    guard isDone else {
+    guard Int(written) == bytes.count else {
       undo(file, name, from: end, to: end + Int64(max(written, 0)))
       return false
     }
-    if source == nil { count(Int64(bytes.count)) }
-    bound(to: limits, isNew: end == 0 || source != nil, besides: name)
+    count(Int64(bytes.count))
+    bound(to: limits, isNew: end == 0, besides: name)
     return true
   }
 
@@ -123,16 +113,16 @@ struct FailedDirectory: ~Copyable {
     if start > 0 { _ = ftruncate(file, off_t(start)) } else { unlinkat(directory, name, 0) }
   }
 
-  /// Moves a file here whose records do not show all of it.
+  /// Moves a whole file here.
   ///
   /// - Parameters:
   ///   - path: the file's name in the directory `source`.
   ///   - name: the name that it had in `new/`.
-  mutating func moveOriginal(
+  mutating func moveWhole(
     _ path: UnsafePointer<CChar>, from source: Int32, as name: UnsafePointer<CChar>,
-    _ limits: FailedLimits
+    _ suffix: StaticString, _ limits: FailedLimits
   ) -> Bool {
-    guard move(path, from: source, as: name, suffix: ".original", limits) else { return false }
+    guard move(path, from: source, as: name, suffix: suffix, limits) else { return false }
     bound(to: limits, isNew: true, besides: name)
     return true
   }
@@ -187,22 +177,19 @@ struct FailedDirectory: ~Copyable {
     suffix: StaticString, _ limits: FailedLimits
   ) -> Bool {
     for number in 1...limits.files + 1 {
-      var end = Text(capacity: 32)
-      end.append(suffix)
-      if number > 1 {
-        end.append(".", number)
-      }
-      let bytes = CString.span(name)
+      // The names of taken files leave room for a suffix.
       var target = Text(capacity: 300)
-      target.append(bytes: bytes.extracting(0..<min(bytes.count, Int(NAME_MAX) - end.count)))
-      target.append(end)
+      target.append(cString: name)
+      target.append(suffix)
+      if number > 1 { target.append(".", number) }
       let error = target.withCString { -clinux_rename_new(source, path, directory, $0) }
       if error == EEXIST { continue }
       guard error == 0 else { return false }
       if source != directory {
-        movedInode = target.withCString { inode($0) }
-        // The next survey counts its bytes.
-        self.bytes = .max
+        var information = stat()
+        _ = target.withCString { fstatat(directory, $0, &information, AT_SYMLINK_NOFOLLOW) }
+        movedInode = UInt64(information.st_ino)
+        count(Self.bytes(&information))
       }
       return true
     }

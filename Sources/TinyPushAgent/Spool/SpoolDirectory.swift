@@ -107,7 +107,8 @@ public struct SpoolDirectory: ~Copyable {
       taken.scan(&courier, room.room()) { name, known in
         guard known.movesToFailed else { return unlinkat(directory, name, 0) == 0 }
         let source = CString(CString.span(name).extracting(0..<known.nameBytes))
-        return failed.moveOriginal(name, from: directory, as: source.pointer, limits)
+        return failed.moveWhole(
+          name, from: directory, as: source.pointer, FailedName.originalSuffix, limits)
       }
     case .new:
       reopenNew()
@@ -169,16 +170,18 @@ public struct SpoolDirectory: ~Copyable {
     let name = CString(courier.stepName())
     // `tinypush send` gives each file its name when it is complete. Into any other file, a program
     // that has it open may have written meanwhile.
-    if !SpoolName.isFromSend(courier.settledName()) {
+    if !courier.isSettledUnreadable, !SpoolName.isFromSend(courier.settledName()) {
       var information = stat()
       guard fstatat(taken.number, name.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
         return isGone(name) ? .removed : .failed
       }
       if Int64(information.st_size) > courier.settledBytes { return .grown }
     }
-    if courier.isSettledSetAside {
+    if courier.isSettledSetAside || courier.isSettledUnreadable {
+      let suffix =
+        courier.isSettledUnreadable ? FailedName.unreadSuffix : FailedName.originalSuffix
       let isMoved = courier.settledName().withCPath {
-        failed.moveOriginal(name.pointer, from: taken.number, as: $0, limits)
+        failed.moveWhole(name.pointer, from: taken.number, as: $0, suffix, limits)
       }
       return isMoved || isGone(name) ? .removed : .failed
     }
@@ -208,20 +211,13 @@ public struct SpoolDirectory: ~Copyable {
   ///
   /// If `failed/` then exceeds `limits`, its oldest files are removed.
   mutating func record(_ courier: inout Courier, _ limits: FailedLimits) -> Bool {
-    var source: Int32?
     switch courier.recordTask {
     case .report: return true
     case .probe: return failed.hasRoom(courier.failureBytesMax)
     case .postponed, .summary:
       return later.write(courier.failure(), as: CString(courier.stepTarget()))
-    case .failure: break
-    case .failureOfFile(let directory):
-      source = directory == .new ? new.number : taken.number
-    }
-    return courier.recordedName().withCPath { name in
-      courier.stepName().withCPath {
-        failed.append(courier.failure(), to: name, moving: source, $0, limits)
-      }
+    case .failure:
+      return courier.recordedName().withCPath { failed.append(courier.failure(), to: $0, limits) }
     }
   }
 

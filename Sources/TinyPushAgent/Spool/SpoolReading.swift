@@ -7,8 +7,25 @@ extension SpoolDirectory {
 
   /// Reads the courier's file on; a file in `new/` is taken first.
   mutating func read(_ courier: inout Courier, from directory: Courier.Directory) {
-    let result = directory == .new ? take(&courier) : readTaken(&courier)
+    var result = directory == .new ? take(&courier) : readTaken(&courier)
+    if directory == .new, case .failed(.unreadable(_, let changeTimeNs)) = result,
+      courier.takesUnreadable(changeTimeNs: changeTimeNs)
+    {
+      result = takeUnread(courier, changeTimeNs)
+    }
     courier.read(result)
+  }
+
+  /// Moves the courier's file from `new/` to `taken/`, where it is read.
+  private mutating func takeUnread(
+    _ courier: borrowing Courier, _ changeTimeNs: Int64
+  ) -> Courier.ReadResult {
+    let arrival = courier.stepName().withCPath { taken.take($0, from: new.number, changeTimeNs) }
+    guard arrival >= 0 else { return notTaken(courier, Int32(-arrival)) }
+    return .text(
+      bytes: 0, isWhole: false,
+      Courier.FileFacts(
+        arrivalNs: arrival, modifiedNs: changeTimeNs, size: 0, mayGrow: true))
   }
 
   /// Moves the courier's file from `new/` to `taken/`, and reads its first part.
@@ -48,12 +65,7 @@ extension SpoolDirectory {
     let arrival = courier.stepName().withCPath { taken.take($0, from: new.number, changeTimeNs) }
     guard arrival >= 0 else {
       CLinux.close(descriptor)
-      // The file or `taken/` may be gone.
-      reopenTaken()
-      let isThere = courier.stepName().withCPath {
-        faccessat(new.number, $0, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-      }
-      return .failed(isThere ? .notTaken(Int32(-arrival)) : .vanished)
+      return notTaken(courier, Int32(-arrival))
     }
     guard SpoolName.isFromSend(courier.stepName()) || taken.isLast(information) else {
       CLinux.close(descriptor)
@@ -65,6 +77,18 @@ extension SpoolDirectory {
     fileName.clear()
     fileName.append(bytes: TakenName.constantPart(of: taken.lastName))
     return keep(descriptor, &information, count, at: 0, arrival, mayGrow: mayGrow)
+  }
+
+  /// Why a file could not be moved to `taken/`.
+  private mutating func notTaken(
+    _ courier: borrowing Courier, _ error: Int32
+  ) -> Courier.ReadResult {
+    // The file or `taken/` may be gone.
+    reopenTaken()
+    let isThere = courier.stepName().withCPath {
+      faccessat(new.number, $0, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+    return .failed(isThere ? .notTaken(error) : .vanished)
   }
 
   /// Whether a file ends within a notification, and was written to a short time ago.

@@ -122,15 +122,14 @@ static int sign(unsigned char *signature, mbedtls_pk_context *key, const void *b
 }
 
 int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
-               unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
+               char text[CMBED_TEXT_MAX]) {
   unsigned char point[CMBED_POINT];
   mbedtls_pk_context key;
   mbedtls_pk_init(&key);
   text[0] = '\0';
   int result = read_key(&key, point, path, text);
   if (result == CMBED_OK) {
-    int error = cmbed_digest(digest, point, sizeof point);
-    if (error == 0) error = sign(signature, &key, bytes, count);
+    int error = sign(signature, &key, bytes, count);
     char name[CMBED_NAME_MAX];
     if (error != 0) {
       cmbed_library_error(name, error);

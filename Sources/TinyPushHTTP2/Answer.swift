@@ -10,7 +10,7 @@ struct Answer {
     case rejected(Rejection)
     /// The service refuses every notification: somebody must correct the configuration.
     case configuration(Rejection)
-    /// The provider token is too old.
+    /// The provider token is too old, so that no notification is taken.
     case expiredProviderToken
     /// The device was sent too many notifications.
     case tooManyRequests

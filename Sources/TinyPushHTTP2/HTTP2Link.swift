@@ -79,7 +79,7 @@ public struct HTTP2Link: ~Copyable, Link {
     _ settings: Courier.Settings, _ service: consuming Service, seed: UInt64, isUsed: Bool = true
   ) {
     self.settings = settings
-    authorization = Authorization(service.tokenLifetime)
+    authorization = Authorization(service.tokenSchedule)
     let isOfBrowsers = service.isOfBrowsers
     self.service = service
     // The connection that is set aside may have as many requests as the current one.
@@ -235,13 +235,8 @@ public struct HTTP2Link: ~Copyable, Link {
   /// Sets the provider token and its time of issue in UNIX seconds.
   ///
   /// Requests to Apple's service with a new token go on a new connection.
-  ///
-  /// - Parameter isStored: whether an earlier run made the token. Then another one may be made if
-  ///   the service calls this one invalid, since its file may be damaged.
-  public mutating func authorized(
-    _ token: Span<UInt8>, issuedAt: Int64, isStored: Bool = false
-  ) {
-    let isNew = authorization.set(token, issuedAt: issuedAt, isStored: isStored)
+  public mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
+    let isNew = authorization.set(token, issuedAt: issuedAt)
     if isNew, state == .up, !service.isOfBrowsers { leave(dialAt: time.now) }
   }
 
@@ -254,12 +249,6 @@ public struct HTTP2Link: ~Copyable, Link {
     default: break
     }
   }
-
-  /// The time of issue of the current provider token in UNIX seconds, if the service refused it.
-  public var refusedTokenIssuedAt: Int64? { authorization.refusedIssuedAt }
-
-  /// Whether the service called the refused provider token invalid, and not too old.
-  public var isTokenInvalid: Bool { authorization.isInvalid }
 
   // MARK: - State
 

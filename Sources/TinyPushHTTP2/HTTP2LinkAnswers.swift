@@ -114,11 +114,9 @@ extension HTTP2Link {
     case .configuration(let rejection): isRefused(place, rejection)
     case .expiredProviderToken:
       giveBack(place, .providerToken)
-      guard request.connection == .current, state == .up else { return }
-      guard service.usesProviderToken, authorization.refuse(time.wallSeconds) else {
-        return holdBack(Rejection(.expiredProviderToken, code: said.status))
+      if request.connection == .current {
+        holdBack(Rejection(.expiredProviderToken, code: said.status))
       }
-      leave(dialAt: time.now)
     case .shutdown:
       giveBack(place, .shutdown, notBefore: waitAfterEnd(place))
       if request.connection == .current, state == .up { leave(dialAt: dialAt()) }
@@ -209,10 +207,6 @@ extension HTTP2Link {
   private mutating func isRefused(_ place: UInt16, _ rejection: Rejection) {
     let key = requests[place].fingerprint
     guard !isOld(requests[place]) else { return giveBack(place, .configuration) }
-    if rejection.reason == .invalidProviderToken, authorization.invalidate() {
-      giveBack(place, .providerToken)
-      return leave(dialAt: time.now)
-    }
     // If the service accepted others before, and refuses only this one, the configuration is good.
     let isOnlyOne = accepted > 0 && pace.isOnlySuspect(key)
     let entry = waits.refuse(key, rejection.reason, accepted: accepted, isOnlyOne: isOnlyOne)

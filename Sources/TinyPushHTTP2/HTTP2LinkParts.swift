@@ -50,8 +50,8 @@ extension HTTP2Link {
     var isOfBrowsers: Bool { messageSeal != nil }
     /// Whether the service ends connections after refusals, as that of devices does.
     var endsAfterRefusals: Bool { usesProviderToken && !isOfBrowsers }
-    /// How long a provider token is used.
-    var tokenLifetime: ProviderTokenRule.Lifetime { isOfBrowsers ? .vapid : .apple }
+    /// When provider tokens are issued.
+    var tokenSchedule: TokenSchedule { isOfBrowsers ? .vapid : .apple }
   }
 
   /// The provider token and its header's text.
@@ -59,66 +59,32 @@ extension HTTP2Link {
     private static let scheme: StaticString = "bearer "
     private static let schemeOfBrowsers: StaticString = "vapid "
 
-    private let lifetime: ProviderTokenRule.Lifetime
+    private let schedule: TokenSchedule
     private(set) var text = Text(capacity: 1024)
     private var issuedAt: Int64?
-    private var isRefused = false
-    /// Whether an earlier run made the token.
-    private var isStored = false
-    /// Whether the service called the token invalid, and not too old.
-    private(set) var isInvalid = false
     /// When the link may ask for the next token, if there was none.
     var askAgainAt: Instant?
 
-    init(_ lifetime: ProviderTokenRule.Lifetime) { self.lifetime = lifetime }
+    init(_ schedule: TokenSchedule) { self.schedule = schedule }
 
     /// Sets the token.
     ///
     /// Returns whether it differs from the former token.
-    mutating func set(_ token: Span<UInt8>, issuedAt: Int64, isStored: Bool) -> Bool {
+    mutating func set(_ token: Span<UInt8>, issuedAt: Int64) -> Bool {
       let isNew = issuedAt != self.issuedAt
       text.clear()
-      text.append(lifetime == .vapid ? Self.schemeOfBrowsers : Self.scheme)
+      text.append(schedule == .vapid ? Self.schemeOfBrowsers : Self.scheme)
       text.append(bytes: token)
       self.issuedAt = issuedAt
-      self.isStored = isStored
-      isRefused = false
-      isInvalid = false
       askAgainAt = nil
       return isNew
     }
 
     /// Whether requests may carry the token; a clock that is no longer set does not matter.
     func isGood(_ wallSeconds: Int64?) -> Bool {
-      switch ProviderTokenRule(
-        now: wallSeconds, issuedAt: issuedAt, isRefused: isRefused, lifetime)
-      {
-      case .use: true
-      case .clockNotSet: issuedAt != nil && !isRefused
-      case .make, .wait: false
-      }
+      guard let wallSeconds else { return issuedAt != nil }
+      return issuedAt == schedule.issue(at: wallSeconds)
     }
-
-    /// Marks the token as refused.
-    ///
-    /// Returns whether another one may be made now.
-    mutating func refuse(_ wallSeconds: Int64?) -> Bool {
-      isRefused = true
-      return ProviderTokenRule(
-        now: wallSeconds, issuedAt: issuedAt, isRefused: true, lifetime) == .make
-    }
-
-    /// Marks the token as invalid.
-    ///
-    /// Returns whether another one may be made now: once, in place of a stored one.
-    mutating func invalidate() -> Bool {
-      guard isStored else { return false }
-      isRefused = true
-      isInvalid = true
-      return true
-    }
-
-    var refusedIssuedAt: Int64? { isRefused ? issuedAt : nil }
   }
 
   /// The service's refusal of the configuration, which stops sending except for occasional tests.

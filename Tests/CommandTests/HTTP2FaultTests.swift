@@ -17,7 +17,6 @@ import Testing
     /// The fault as http2gateway.py's `--fault`.
     var fault: String
     var settings: [String] = []
-    var identity = Identity.certificate
     /// Whether the result of the requests without an answer is unknown.
     var isUncertain = false
   }
@@ -38,7 +37,6 @@ import Testing
     Row(testDescription: "429", fault: "too-many-requests=1@1000"),
     Row(testDescription: "503", fault: "unavailable@1000..\(last)"),
     Row(testDescription: "500", fault: "internal-error@1000..\(last)"),
-    Row(testDescription: "expired JWT", fault: "expired-token=token@1000", identity: .token),
   ]
 
   @Test func `run --once does not wait for hours until a device takes more`() throws {
@@ -46,7 +44,7 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "too-many-requests=7200@2"])
     for number in 1...3 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
-    let agent = try box.start(Self.command(.certificate, gateway.port, in: box))
+    let agent = try box.start(Self.command(gateway.port, in: box))
     #expect(try agent.wait() == 75, "\(agent.errors)")
     #expect(box.queued == ["2"])
     #expect(try Totals(agent.errors).delivered == 2, "\(agent.errors)")
@@ -65,12 +63,11 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    let gateway = try HTTP2Gateway(in: box, row.identity, ["--fault", row.fault])
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", row.fault])
     let port = way == .distant ? try Proxy(in: box, to: gateway.port).port : gateway.port
-    if row.identity == .token { try keepOldToken(in: box) }
     try Self.notifications.get().fill(box)
     let start = ContinuousClock.now
-    let agent = try box.start(Self.command(row.identity, port, row.settings, in: box))
+    let agent = try box.start(Self.command(port, row.settings, in: box))
     try agent.wait()
     let time = ContinuousClock.now - start
     let tally = try Tally(gateway.record, count: Self.count, in: box)
@@ -85,22 +82,9 @@ import Testing
     #expect(box.queued + box.names(in: "failed") == [])
   }
   private static func command(
-    _ identity: Identity, _ port: Int, _ settings: [String] = [], in box: Box
+    _ port: Int, _ settings: [String] = [], in box: Box
   ) throws -> [String] {
     try Build.command(Build.host) + ["run", "--once"]
-      + box.http2Settings(port, identity, settings)
-  }
-
-  /// Has an agent make a provider token dated 40 minutes ago, old enough to be replaced.
-  private func keepOldToken(in box: Box) throws {
-    let gateway = try HTTP2Gateway(in: box, .token, name: "earlier")
-    let clock = box.path + "/clock.so"
-    try box.run(["cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", clock])
-    try box.drop(line(1), as: "earlier")
-    let then = Int(Date().timeIntervalSince1970) - 2400
-    let agent = try box.run(
-      Self.command(.token, gateway.port, in: box),
-      environment: ["LD_PRELOAD": clock, "CLOCK": "\(then)"])
-    #expect(agent.status == 0, "\(agent.errors)")
+      + box.http2Settings(port, .certificate, settings)
   }
 }

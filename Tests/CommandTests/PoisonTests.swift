@@ -34,25 +34,4 @@ import Testing
     #expect(agent.status == 78)
     #expect(agent.errors.contains("check this machine's clock"), "\(agent.errors)")
   }
-
-  @Test func `a stored provider token with a damaged signature is replaced`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let first = try HTTP2Gateway(in: box, .token)
-    try box.drop(line(1), as: "one")
-    #expect(try box.deliver(first, .token).status == 0)
-    let path = box.state + "/provider-token"
-    let stored = try String(contentsOfFile: path, encoding: .utf8)
-    let end = stored.suffix(20)
-    let damaged = stored.dropLast(20) + (end.hasPrefix("A") ? "B" : "A") + end.dropFirst()
-    try damaged.write(toFile: path, atomically: false, encoding: .utf8)
-    // This gateway does not know the first token, so it does not count a second one.
-    let second = try HTTP2Gateway(in: box, .token, name: "second")
-    try box.drop(line(2), as: "two")
-    let agent = try box.deliver(second, .token)
-    #expect(agent.status == 0, "\(agent.errors)")
-    #expect(
-      try second.requests().map { $0["reason"] as? String } == ["InvalidProviderToken", nil])
-    #expect(try String(contentsOfFile: path, encoding: .utf8) != String(damaged))
-  }
 }

@@ -5,12 +5,20 @@ import Testing
 @Suite(.sideBySide) struct RotationTests {
   private static let hour = 3600
 
-  /// A clock that starts five hours ago, since the gateway refuses tokens from the future.
+  /// The seconds for which a token is used, and its age at the first use.
+  private static let (use, ageMin) = (25 * 60, 5 * 60)
+
+  /// A clock that starts about five hours ago, since the gateway refuses tokens from the future, as
+  /// the use of a token begins.
   private struct Clock {
     let clocks: Clocks
-    private(set) var now = Int(Date().timeIntervalSince1970) - 5 * hour
+    private(set) var now: Int
+    /// When the present token was issued.
+    var issue: Int { (now - RotationTests.ageMin) / RotationTests.use * RotationTests.use }
 
     init(in box: Box) throws {
+      now = Int(Date().timeIntervalSince1970) - 5 * hour
+      now -= (now - ageMin) % use
       clocks = try Clocks(in: box, [.wall])
       try clocks.set(.wall, to: now)
     }
@@ -47,24 +55,23 @@ import Testing
       })
   }
 
-  @Test func `after fifty minutes a new connection has a new token, and the old one finishes`()
-    throws
+  @Test func `after 25 minutes a new connection has a new token, and the old one finishes`() throws
   {
     let box = try Box()
     defer { box.end() }
     var clock = try Clock(in: box)
-    let begin = clock.now
+    let first = clock.issue
     let gateway = try gateway(in: box, "slow=3000@2", "one-token")
     let agent = try box.agent(gateway, .token, environment: clock.clocks.environment)
     try box.drop(line(1, "first"), as: "n1")
-    try expect(request("first", at: gateway), connection: 1, issue: begin)
-    try clock.advance(minutes: 49)
+    try expect(request("first", at: gateway), connection: 1, issue: first)
+    try clock.advance(minutes: 24)
     // The answer to this request is still open when the next one is sent.
     try box.drop(line(2, "second"), as: "n2")
-    try expect(request("second", at: gateway), connection: 1, issue: begin)
-    try clock.advance(minutes: 2)
+    try expect(request("second", at: gateway), connection: 1, issue: first)
+    try clock.advance(minutes: 1)
     try box.drop(line(3, "third"), as: "n3")
-    try expect(request("third", at: gateway), connection: 2, issue: clock.now)
+    try expect(request("third", at: gateway), connection: 2, issue: first + Self.use)
     try wait(for: "the first connection to end: \(agent.errors)") {
       try gateway.events("closed").contains { $0["connection"] as? Int == 1 }
     }
@@ -78,7 +85,7 @@ import Testing
     #expect(try self.issue(request) == issue)
   }
 
-  @Test func `the agent replaces a provider token that the service calls expired`() throws {
+  @Test func `a clock that is set helps at once if the service calls the token expired`() throws {
     let box = try Box()
     defer { box.end() }
     var clock = try Clock(in: box)
@@ -86,49 +93,37 @@ import Testing
     let agent = try box.agent(gateway, .token, environment: clock.clocks.environment)
     try box.drop(line(1, "first"), as: "n1")
     try gateway.accepts("first")
-    try clock.advance(minutes: 21)
     try box.drop(line(2, "second"), as: "n2")
+    try agent.line("check this machine's clock", in: .errors)
+    try clock.advance(minutes: 25)
+    try clock.clocks.announceChange()
     try gateway.accepts("second")
-    let requests = try gateway.requests()
-    #expect(requests.map { $0["answer"] as? Int } == [200, 403, 200])
-    try expect(try #require(requests.last), connection: 2, issue: clock.now)
+    let answers = try gateway.requests().map { $0["answer"] as? Int }
+    #expect(answers.first == 200 && answers.last == 200)
+    #expect(answers.dropFirst().dropLast().allSatisfy { $0 == 403 })
+    #expect(try issue(#require(gateway.requests().last)) == clock.issue)
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `no run makes a second provider token within twenty minutes`() throws {
+  @Test func `consecutive runs use one provider token for 25 minutes`() throws {
     let box = try Box()
     defer { box.end() }
     var clock = try Clock(in: box)
-    let begin = clock.now
-    let gateway = try gateway(in: box, "expired-token=token@1")
-    try box.drop(line(1, "first"), as: "n1")
-    for _ in 1...3 {
-      let run = try box.deliver(gateway, .token, environment: clock.clocks.environment)
-      #expect(run.status == 78, "\(run.errors)")
-      #expect(box.queued == ["n1"])
-      try clock.advance(minutes: 6)
-    }
-    try clock.advance(minutes: 3)
-    let run = try box.deliver(gateway, .token, environment: clock.clocks.environment)
-    #expect(run.status == 0, "\(run.errors)")
-    #expect(try Set(gateway.requests().map(issue)) == [begin, clock.now])
-    #expect(try issue(request("first", at: gateway)) == clock.now)
-  }
-
-  @Test func `consecutive runs use one provider token for fifty minutes`() throws {
-    let box = try Box()
-    defer { box.end() }
-    var clock = try Clock(in: box)
-    let begin = clock.now
+    let first = clock.issue
     let gateway = try gateway(in: box)
     for run in 0...6 {
       try box.drop(line(run + 1, "run \(run)"), as: "n\(run)")
       let ended = try box.deliver(gateway, .token, environment: clock.clocks.environment)
       #expect(ended.status == 0, "\(ended.errors)")
-      try clock.advance(minutes: 10)
+      try clock.advance(minutes: 5)
     }
-    let issues = try gateway.requests().map(issue)
-    #expect(issues == Array(repeating: begin, count: 6) + [begin + Self.hour])
+    #expect(
+      try gateway.requests().map(issue)
+        == Array(repeating: first, count: 5) + Array(repeating: first + Self.use, count: 2))
+    let tokens = try gateway.requests().map {
+      try $0.member("headers", as: [String: String].self)["authorization"]
+    }
+    #expect(Set(tokens).count == 2)
   }
 
   @Test func `the agent makes a provider token as soon as the clock is set`() throws {

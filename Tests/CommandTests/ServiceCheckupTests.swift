@@ -44,7 +44,7 @@ import Testing
     Row(
       answer: "403:ExpiredProviderToken", state: "error",
       message: "status 403, expired provider token",
-      advice: "check this machine's clock: by it the provider token is new",
+      advice: "check this machine's clock: by that clock, the provider token is new",
       status: 78),
     Row(
       answer: "403:BadCertificateEnvironment", state: "error",

@@ -48,8 +48,6 @@ final class HTTP2Service {
   private(set) var answers: [Int: [Int: Int]] = [:]
   /// When provider tokens were issued, in UNIX seconds, by their text.
   private(set) var issues: [String: Int64] = [:]
-  /// Whether the state directory has a token with a damaged signature.
-  var storesDamagedToken = false
   /// When it last accepted a notification.
   private(set) var acceptedAt = Instant(milliseconds: 0)
   private(set) var requests = 0
@@ -63,27 +61,12 @@ final class HTTP2Service {
 
   // MARK: - Tokens
 
-  /// Returns a provider token: the present one, or a new one if that is too old or refused.
-  ///
-  /// - Parameter isInvalid: whether the service called the present token invalid.
-  func token(isRefused: Bool, isInvalid: Bool) -> (
-    text: String, issuedAt: Int64, isStored: Bool
-  )? {
+  /// Returns the present provider token; nil while the clock is not set.
+  func token() -> (text: String, issuedAt: Int64)? {
     guard let wall = timeline.time.wallSeconds else { return nil }
-    if storesDamagedToken, !isInvalid { return ("damaged", wall, true) }
-    storesDamagedToken = false
-    if let last = issues.max(by: { $0.value < $1.value }) {
-      let age = wall - last.value
-      if age >= 0, age < 3000, !isRefused || age < 1200 {
-        return (last.key, last.value, false)
-      }
-      if age >= 0, age < 1200 {
-        ledger.complain("a new token is made, and the present one is only \(age) s old")
-      }
-    }
-    let text = "jwt\(issues.count)"
-    issues[text] = wall
-    return (text, wall, false)
+    let issue = TokenSchedule.apple.issue(at: wall)
+    issues["jwt\(issue)"] = issue
+    return ("jwt\(issue)", issue)
   }
 
   // MARK: - Requests

@@ -186,11 +186,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
         unacknowledged: wire.written - wire.acknowledged, since: .milliseconds(0),
         roundTrip: .milliseconds(2 * service.latency))
     case .authorize:
-      if let token = service.token(
-        isRefused: link.refusedTokenIssuedAt != nil, isInvalid: link.isTokenInvalid)
-      {
-        link.authorized(
-          token.text.utf8.span, issuedAt: token.issuedAt, isStored: token.isStored)
+      if let token = service.token() {
+        link.authorized(token.text.utf8.span, issuedAt: token.issuedAt)
       } else {
         link.notAuthorized(until: now.now + .seconds(30))
       }

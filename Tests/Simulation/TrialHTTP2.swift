@@ -14,7 +14,6 @@ struct HTTP2Faults {
   private var illOneIn = 0
   /// The requests of a connection after which the service cuts it.
   private var requestsMax = Int.max
-  private(set) var hasDamagedToken = false
   private var connection = 0
   private var requests = 0
 
@@ -35,7 +34,6 @@ struct HTTP2Faults {
     }
     if random.oneIn(8) { illOneIn = random.pick([2, 3, 5]) }
     if random.oneIn(8) { requestsMax = random.pick([40, 100]) }
-    hasDamagedToken = random.oneIn(8)
   }
 
   /// Returns what the service does with a request in place of its usual answer, if anything.
@@ -104,7 +102,6 @@ extension Trial {
     settings.answerTimeout = .seconds(random.pick([5, 30]))
     settings.ping = .seconds(random.pick([60, 3600]))
     http2Faults = HTTP2Faults(seed, tokens: workload.numbers)
-    service.storesDamagedToken = http2Faults.hasDamagedToken
     world.http2 = SimulatedHTTP2(
       settings, service, usesProviderToken: usesProviderToken, seed: random.next())
   }

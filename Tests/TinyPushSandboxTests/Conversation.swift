@@ -66,11 +66,10 @@ final class Desk {
     let claims = claims ?? #"{"iss":"TEAM123456","iat":\#(now - age)}"#
     let signed = Self.base64(Data(head.utf8)) + "." + Self.base64(Data(claims.utf8))
     var signature = [UInt8](repeating: 0, count: 64)
-    var digest = [UInt8](repeating: 0, count: 32)
     var words = [CChar](repeating: 0, count: Int(CMBED_TEXT_MAX))
     let bytes = signed.bytes
     let result = cmbed_sign(
-      &signature, keyPath ?? path + "/AuthKey_SANDBOXKEY.p8", bytes, bytes.count, &digest, &words)
+      &signature, keyPath ?? path + "/AuthKey_SANDBOXKEY.p8", bytes, bytes.count, &words)
     precondition(result == CMBED_OK)
     if isDamaged { signature[63] ^= 1 }
     return signed + "." + Self.base64(Data(signature))

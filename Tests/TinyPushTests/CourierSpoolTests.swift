@@ -432,6 +432,19 @@ func `a file that cannot be read on for a while goes on later`(isShort: Bool) {
   #expect(world.waiting == [])
 }
 
+@Test func `a link that took the place of a file as the agent took that moves to failed/`() {
+  let world = World(once: true)
+  world.readBytesMax = 200
+  world.put("a", 1, 2, 3)
+  world.beforeStep = { [unowned world] _ in
+    for file in world.disk.taken.values where file.name == "a" { file.failure = .notRegular }
+  }
+  world.runToEnd()
+  #expect(world.failures.map(\.file) == ["a"])
+  #expect(world.failures.first?.reason.contains("not a regular file") == true)
+  #expect(world.waiting == [])
+}
+
 @Test func `a file that is not regular is left alone`() {
   let world = World(once: true)
   world.put("a", 1)

@@ -351,21 +351,18 @@ func `a server that ends each connection after some requests refuses no notifica
 
 // MARK: - Provider tokens
 
-@Test func `a stored provider token that is damaged is replaced once`() {
+@Test(arguments: ["InvalidProviderToken", "ExpiredProviderToken"])
+func `a refused provider token is tried until the next one is due`(reason: String) {
   let (world, service) = http2World(usesProviderToken: true)
-  service.storesDamagedToken = true
+  service.respond = { _ in
+    service.issues.count == 1
+      ? (.answer(403, #"{"reason":"\#(reason)"}"#), 1) : (.accept, 1)
+  }
   for number in 1...3 { world.put("\(10_000 + number)", number) }
-  world.run(.seconds(10))
+  world.run(.seconds(7200))
   #expect(world.taken == [1, 2, 3])
-  #expect(service.issues.count == 1)
-}
-
-@Test func `a provider token that this run made is not replaced because it is invalid`() {
-  let (world, service) = http2World(usesProviderToken: true)
-  service.respond = { _ in (.answer(403, #"{"reason":"InvalidProviderToken"}"#), 1) }
-  for number in 1...3 { world.put("\(10_000 + number)", number) }
-  world.run(.seconds(1000))
-  #expect(service.issues.count == 1)
+  #expect(service.issues.count == 2)
+  #expect(world.recorded == [])
   #expect(world.reports.contains { if case .configurationRefused = $0 { true } else { false } })
 }
 

@@ -261,9 +261,10 @@ int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const 
    `text`. */
 int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]);
 
-/* Does the same, and signs `bytes` with ES256 (RFC 7518, section 3.4). */
+/* Reads one of these keys in the same way, and signs `bytes` with ES256 (RFC 7518, section 3.4). The
+   same bytes always get the same signature (RFC 6979). */
 int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
-               unsigned char digest[32], char text[CMBED_TEXT_MAX]);
+               char text[CMBED_TEXT_MAX]);
 
 /* The bytes of a public key: an uncompressed point of the curve P-256. */
 #define CMBED_POINT 65

@@ -320,12 +320,12 @@ extension Courier {
   /// Handles a file in `taken/` that can no longer be read.
   private mutating func couldNotRead(_ file: FileNumber, _ failure: OpenFailure) {
     switch failure {
-    case .vanished, .notRegular:
+    case .vanished:
       // Somebody has removed the file from the agent's own directory.
       reports.add(.fileChanged)
       files.decide(file, .isGone)
       finish(file)
-    case .unreadable: recordUnreadable(file, failure)
+    case .unreadable, .notRegular: recordUnreadable(file, failure)
     case .busy:
       let since = reader.cursor.waitsSince ?? time.now
       guard since + Self.leasePatience > time.now else { return recordUnreadable(file, failure) }

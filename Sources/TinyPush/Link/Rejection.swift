@@ -128,7 +128,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       "the signing key is not for this topic: use a key of the topic's team that may send to it"
     case .missingProviderToken: "set signing-key, key-id and team-id, or certificate"
     case .expiredProviderToken:
-      "check this machine's clock: by it the provider token is new"
+      "check this machine's clock: by that clock, the provider token is new"
     case .badJWTToken:
       "check this machine's clock, and set contact to a real address: the service refuses some"
     case .vapidPkHashMismatch:

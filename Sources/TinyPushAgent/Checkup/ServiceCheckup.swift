@@ -64,15 +64,12 @@ extension Checkup {
   private mutating func authorize(
     _ config: borrowing Config, _ link: inout HTTP2Link
   ) -> Bool {
-    // The directory would belong to the user of this command, and not to the agent's.
-    var token = ProviderToken(config, makesState: false)
+    var token = ProviderToken(config)
     switch token.token(Clock.time()) {
     case .ready(let issuedAt):
       link.authorized(token.text.bytes, issuedAt: issuedAt)
       return true
     case .clockNotSet: report.report("answer", .skipped, "not tested: the clock is not set")
-    case .wait:
-      report.report("answer", .skipped, "not tested: it is too early for another provider token")
     case .failed:
       report.message.append(token.problem)
       report.report("answer", .wrong(.config))
@@ -140,12 +137,6 @@ extension Checkup {
       report.report("answer", .warning, "it accepts a device token that cannot exist")
     default:
       if let rejection = link.refusedConfiguration {
-        report(rejection)
-        report.advice.append(rejection.advice)
-        return report.report("answer", .wrong(.config))
-      }
-      if link.refusedTokenIssuedAt != nil {
-        let rejection = Rejection(.expiredProviderToken, code: 403)
         report(rejection)
         report.advice.append(rejection.advice)
         return report.report("answer", .wrong(.config))

@@ -137,8 +137,7 @@ extension Config {
         "spool", "DIR", default: "/var/spool/tinypush", for: .command, "the spool",
         .path { $0.spool = $1 }),
       Setting(
-        "state", "DIR", default: "/var/lib/tinypush", for: .command,
-        "the suppression list and the provider token",
+        "state", "DIR", default: "/var/lib/tinypush", for: .command, "the suppression list",
         .path { $0.state = $1 }),
       Setting(
         "status", "FILE", for: .command, "the status page; best on a tmpfs",

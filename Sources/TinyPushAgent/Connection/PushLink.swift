@@ -283,13 +283,10 @@ struct PushLink: ~Copyable, Link {
 
   // MARK: - Only for HTTP/2
 
-  mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64, isStored: Bool) {
-    http2.authorized(token, issuedAt: issuedAt, isStored: isStored)
+  mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
+    http2.authorized(token, issuedAt: issuedAt)
   }
   mutating func notAuthorized(until instant: Instant) { http2.notAuthorized(until: instant) }
-  /// When the token that the service refused was made.
-  var refusedTokenIssuedAt: Int64? { isBinary ? nil : http2.refusedTokenIssuedAt }
-  var isTokenInvalid: Bool { http2.isTokenInvalid }
   mutating func receivedAside(_ bytes: Span<UInt8>) { http2.receivedAside(bytes) }
   mutating func asideEnded() { http2.asideEnded() }
 }

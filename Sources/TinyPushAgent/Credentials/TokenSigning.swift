@@ -5,22 +5,17 @@ import TinyPush
 extension Text {
   /// Appends a dot and the signature of the text with a key in a file; returns whether that worked.
   ///
-  /// - Parameters:
-  ///   - digest: receives the SHA-256 of the key.
-  ///   - problem: receives why there is no signature.
+  /// - Parameter problem: receives why there is no signature.
   @inline(never)
-  mutating func sign(
-    with key: UnsafePointer<CChar>, _ digest: borrowing FixedBuffer<UInt8>, _ problem: inout Text
-  ) -> Bool {
+  mutating func sign(with key: UnsafePointer<CChar>, _ problem: inout Text) -> Bool {
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { reason.deallocate() }
     var signature = InlineArray<64, UInt8>(repeating: 0)
-    let room = digest.room().baseAddress
     let result = bytes.withUnsafeBytes { signed in
       withUnsafeMutableBytes(of: &signature) { signature in
         cmbed_sign(
           signature.bindMemory(to: UInt8.self).baseAddress, key, signed.baseAddress, signed.count,
-          room, reason)
+          reason)
       }
     }
     clinux_wipe_stack()

@@ -12,7 +12,7 @@ struct VAPIDToken: ~Copyable {
   /// Why there is no token; empty if all is well.
   private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX) + 4200)
 
-  /// How long a token is valid, in seconds; services refuse more than a day.
+  /// How long a token is valid after its issue, in seconds; services refuse more than a day.
   private static let validSeconds: Int64 = 43_200
 
   deinit {}
@@ -21,16 +21,18 @@ struct VAPIDToken: ~Copyable {
 
   /// Makes a token for a service, and returns whether that worked.
   ///
-  /// - Parameter authority: the host of the service, with its port if that is not 443.
+  /// - Parameters:
+  ///   - authority: the host of the service, with its port if that is not 443.
+  ///   - issue: when the token counts as issued, in UNIX seconds.
   @inline(never)
   mutating func make(
-    for authority: Span<UInt8>, _ config: borrowing Config, at wall: Int64
+    for authority: Span<UInt8>, _ config: borrowing Config, issuedAt issue: Int64
   ) -> Bool {
     problem.clear()
     var made = Text(capacity: 1024)
-    Self.writeClaims(authority, config.contact.span, until: wall + Self.validSeconds, in: &made)
+    Self.writeClaims(authority, config.contact.span, until: issue + Self.validSeconds, in: &made)
     let key = config.vapidKey.pointer
-    guard made.sign(with: key, FixedBuffer(capacity: 32), &problem) else { return false }
+    guard made.sign(with: key, &problem) else { return false }
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { reason.deallocate() }
     var point = InlineArray<65, UInt8>(repeating: 0)

@@ -125,22 +125,10 @@ extension Agent {
     let now = Clock.time()
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
     guard lane == .devices else { return authorizeForBrowsers(now) }
-    let refused = link.refusedTokenIssuedAt
-    switch providerToken.token(now, refused: refused, isInvalid: link.isTokenInvalid) {
+    switch providerToken.token(now) {
     case .ready(let issuedAt):
       connectionState.configWorks()
-      link.authorized(
-        providerToken.text.unsafeBytes, issuedAt: issuedAt, isStored: providerToken.isStored)
-      guard !providerToken.problem.bytes.isEmpty else { return }
-      text.append(bytes: providerToken.problem.bytes)
-      return output.log(.warning, text, about: .connection)
-    case .wait(let until):
-      text.append(
-        refused == nil
-          ? "the provider token is from the future, since the clock was set back: waiting"
-          : "the service refuses the provider token, and it is too early to make a new one: waiting"
-      )
-      link.notAuthorized(until: until)
+      return link.authorized(providerToken.text.unsafeBytes, issuedAt: issuedAt)
     case .clockNotSet:
       text.append("this machine's clock is not set, so no provider token can be made")
       link.notAuthorized(until: now.now + Self.clockPatience)
@@ -157,9 +145,10 @@ extension Agent {
     prepareChannel()
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
     if let wall = now.wallSeconds {
-      if vapidToken.make(for: link.authority, config, at: wall) {
+      let issue = TokenSchedule.vapid.issue(at: wall)
+      if vapidToken.make(for: link.authority, config, issuedAt: issue) {
         connectionState.configWorks()
-        return link.authorized(vapidToken.text.unsafeBytes, issuedAt: wall, isStored: false)
+        return link.authorized(vapidToken.text.unsafeBytes, issuedAt: issue)
       }
       text.append(bytes: vapidToken.problem.bytes)
       link.notAuthorized(until: now.now + Self.keyPatience)

@@ -93,9 +93,8 @@ extension Agent {
     guard events.takeClockChange() else { return }
     output.page.clockWasSet()
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
-    var isClockAwaited = providerToken.lacksClock
-    forEachChannel { if $0.connection.isClockWrong { isClockAwaited = true } }
-    if isClockAwaited || config.courier.hasWebPush { link.allDialAtOnce() }
+    // A certificate or a provider token may be valid now.
+    link.allDialAtOnce()
   }
 
   private mutating func takeSignals() {

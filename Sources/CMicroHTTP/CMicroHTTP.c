@@ -285,6 +285,8 @@ int cmicrohttp_add(cmicrohttp_server *server, int socket) {
 }
 
 void cmicrohttp_run(cmicrohttp_server *server) {
+  // An answer that is ready goes before its connection ends.
+  MHD_run(server->daemon);
   time_t time = now();
   for (int index = 0; index < CMICROHTTP_CONNECTIONS_MAX; index++) {
     struct connection *known = &server->connections[index];
@@ -293,7 +295,6 @@ void cmicrohttp_run(cmicrohttp_server *server) {
     int is_late = time >= known->until + (time_t)server->settings.idle_seconds;
     shutdown(known->socket, is_late ? SHUT_RDWR : SHUT_RD);
   }
-  MHD_run(server->daemon);
 }
 
 int cmicrohttp_timeout_ms(const cmicrohttp_server *server) {

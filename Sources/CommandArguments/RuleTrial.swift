@@ -82,6 +82,14 @@ public struct RuleTrial: ~Copyable {
       bytes.extracting(0..<(hasLineEnd ? bytes.count - 1 : bytes.count)), copying: ())
   }
 
+  /// Whether a payload begins as a JSON object or array, and is not valid JSON.
+  public static func isBrokenJSON(_ payload: Span<UInt8>) -> Bool {
+    guard payload.count > 0, payload[0] == .openBrace || payload[0] == UInt8(ascii: "[") else {
+      return false
+    }
+    return Finding.inJSON(payload) != nil
+  }
+
   // MARK: - For people
 
   /// Appends what became of the message: ` rule FILE:LINE [FILTER]`, or why there is nothing.
@@ -105,6 +113,7 @@ public struct RuleTrial: ~Copyable {
       } else if let rule = rules.first(for: address) {
         text.append("the conditions of this rule do not hold: ")
         appendPlace(of: rule, rules, to: &text)
+        if Self.isBrokenJSON(payload) { text.append("; the payload is not valid JSON") }
       } else {
         text.append("no rule matches the ", rules.source.word)
         if rules.source == .paths {

@@ -40,7 +40,15 @@ struct Answer {
   }
 
   /// Whether the answer is in no table.
-  var isUnknown: Bool { status != 200 && status != 410 && reason == .other }
+  ///
+  /// A push service of browsers gives no reason, and its status may tell enough.
+  func isUnknown(isOfBrowsers: Bool) -> Bool {
+    guard isOfBrowsers else { return status != 200 && status != 410 && reason == .other }
+    return switch status {
+    case 404, 406, 410, 413, 429: false
+    default: status >= 400 && status < 500
+    }
+  }
 
   private mutating func read(_ body: Span<UInt8>) throws(JSONProblem) {
     var scanner = JSONScanner(at: 0)
@@ -73,7 +81,7 @@ struct Answer {
 
   /// Returns the answer's meaning.
   ///
-  /// - Parameter namesTopic: whether the notification names its own topic.
+  /// - Parameter namesTopic: whether the notification names its own topic, or its push type does.
   func meaning(namesTopic: Bool) -> Meaning {
     let rejection = Rejection(reason, code: status, since: since)
     switch status {
@@ -84,8 +92,8 @@ struct Answer {
     case 429:
       // TooManyProviderTokenUpdates pauses as trouble does: the present token is kept.
       return reason == .tooManyProviderTokenUpdates ? .trouble(rejection) : .tooManyRequests
-    // A proxy has got only half of the request, or none yet.
-    case 408, 425: return .trouble(rejection)
+    // A proxy has got only half of the request, or none yet, or another connection is meant.
+    case 408, 421, 425: return .trouble(rejection)
     case 400...499: if reason == .idleTimeout { return .shutdown }
     case 503 where reason == .shutdown: return .shutdown
     // Any other status is not a proper answer.
@@ -93,7 +101,7 @@ struct Answer {
     }
     switch reason {
     case .expiredProviderToken: return .expiredProviderToken
-    case .badTopic, .topicDisallowed, .missingTopic:
+    case .badTopic, .topicDisallowed, .missingTopic, .unrelatedKeyIDInToken:
       return namesTopic ? .rejected(rejection) : .configuration(rejection)
     default: break
     }
@@ -116,7 +124,7 @@ struct Answer {
     case 413: return .rejected(Rejection(.payloadTooLarge, code: status))
     case 406, 429: return .tooManyRequests
     case 400, 401, 403: return .configuration(rejection)
-    case 402, 405, 407, 409...424, 426...499: return .rejected(rejection)
+    case 402, 405, 407, 409...420, 422...424, 426...499: return .rejected(rejection)
     // Redirections are not followed, since the browser chose the host.
     default: return .trouble(rejection)
     }

@@ -214,6 +214,7 @@ public struct HTTP2Link: ~Copyable, Link {
   /// Ends all waits before connecting, since their reason is gone (for example an unset clock).
   public mutating func dialAtOnce() {
     hold = Hold()
+    authorization.askAgainAt = nil
     guard case .down = state else { return }
     backoff.reset()
     rate.forget()

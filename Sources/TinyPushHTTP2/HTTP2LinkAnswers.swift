@@ -66,7 +66,8 @@ extension HTTP2Link {
     while let place = aside?.nextFinished() { handle(place) }
   }
 
-  private mutating func handle(_ place: UInt16) {
+  /// Handles an answer whose status has come, or the lack of an answer.
+  mutating func handle(_ place: UInt16) {
     let request = requests[place]
     let answer = answers.room().baseAddress! + Int(place)
     guard answer.pointee.status > 0 else {
@@ -74,7 +75,7 @@ extension HTTP2Link {
     }
     if request.connection == .current { liveness.answered(at: time.now) }
     let said = Answer(answer)
-    if said.isUnknown, !service.isOfBrowsers {
+    if said.isUnknown(isOfBrowsers: service.isOfBrowsers) {
       reports.add(.unknownAnswer(status: said.status, said.unknown))
     }
     var wait: Duration?
@@ -206,7 +207,10 @@ extension HTTP2Link {
   /// Handles a refusal that may concern the configuration, or only this notification.
   private mutating func isRefused(_ place: UInt16, _ rejection: Rejection) {
     let key = requests[place].fingerprint
-    guard !isOld(requests[place]) else { return giveBack(place, .configuration) }
+    guard !isOld(requests[place]) else {
+      // A notification that was not refused is tried first.
+      return giveBack(place, .configuration, notBefore: time.now + Hold.wait(1))
+    }
     // If the service accepted others before, and refuses only this one, the configuration is good.
     let isOnlyOne = accepted > 0 && pace.isOnlySuspect(key)
     let entry = waits.refuse(key, rejection.reason, accepted: accepted, isOnlyOne: isOnlyOne)
@@ -370,11 +374,17 @@ extension HTTP2Link {
     var missed = 0
     while isDue(answerDue) {
       let place = requests.oldest
+      let hasStatus = answers[Int(place)].status > 0
       if requests[place].connection == .current {
-        if requests[place].sentAt! > liveness.answeredAt { liveness.timeouts += 1 }
+        if !hasStatus, requests[place].sentAt! > liveness.answeredAt { liveness.timeouts += 1 }
         session?.cancel(place)
       } else {
         aside?.cancel(place)
+      }
+      // Only the end of the answer is missing.
+      guard !hasStatus else {
+        handle(place)
+        continue
       }
       let entry = waits.fail(requests[place].fingerprint)
       decideUncertain(place, .noAnswer, notBefore: time.now + entry.wait)

@@ -39,8 +39,8 @@ extension HTTP2Link {
         return nil
       }
       scratch.writeForBrowser(
-        message, in: text, path: word.extracting(subscription.path), service,
-        authorization.text, settings, wall: time.wallSeconds)
+        message, in: text, bytes: written, path: word.extracting(subscription.path), service,
+        authorization.text, wall: time.wallSeconds)
       return request(
         place, scratch.payload.unsafeSpan(BrowserRoom.body..<BrowserRoom.body + written))
     } catch {
@@ -72,11 +72,13 @@ extension HeaderText {
   private static let ttlMax: Int64 = 2_419_200
 
   /// Writes the headers of a request to the push service of a browser.
+  ///
+  /// - Parameter bytes: the length of the encrypted message. Some services refuse one of unknown
+  ///   length (411).
   @inline(never)
   mutating func writeForBrowser(
-    _ message: borrowing Message, in source: Span<UInt8>, path: Span<UInt8>,
-    _ service: borrowing HTTP2Link.Service, _ token: borrowing Text, _ settings: Courier.Settings,
-    wall: Int64?
+    _ message: borrowing Message, in source: Span<UInt8>, bytes: Int, path: Span<UInt8>,
+    _ service: borrowing HTTP2Link.Service, _ token: borrowing Text, wall: Int64?
   ) {
     count = 0
     textEnd = 0
@@ -87,17 +89,15 @@ extension HeaderText {
     put("authorization", token.bytes, isIndexed: false)
     literal("content-encoding", "aes128gcm")
     literal("content-type", "application/octet-stream")
+    put("content-length", UInt32(bytes))
     put("ttl", ttl(of: message, wall: wall))
     literal(
       "urgency", message.priority == 10 ? "high" : message.priority == 5 ? "normal" : "low")
-    guard !message.collapseID.isEmpty || settings.repeats == .replace else { return }
-    // The service keeps the newest of a topic for a device that is offline.
+    // The service keeps the newest of a topic for a device that is offline, and perhaps only the
+    // newest of a few topics.
+    guard !message.collapseID.isEmpty else { return }
     let start = textEnd
-    if message.collapseID.isEmpty {
-      append(hex: message.fingerprint.low)
-    } else {
-      append(spelled: source.extracting(message.collapseID))
-    }
+    append(spelled: source.extracting(message.collapseID))
     let topic = Topic(text.unsafeSpan(start..<textEnd))
     textEnd = start
     append(topic.text)

@@ -46,6 +46,8 @@ extension HTTP2Link {
       if request.connection == connection {
         if request.sentAt == nil, !batch.isBlocked {
           goesAgain(place)
+        } else if answers[Int(place)].status > 0 {
+          handle(place)
         } else {
           if endedByOne {
             endsConnection(place, isShort: connection == .aside ? isAsideShort : pace.isShort)

@@ -45,10 +45,11 @@ extension HTTP2Link {
     _ message: borrowing Message, in text: Span<UInt8>, to subscription: Span<UInt8>
   ) {
     if batch.isEmpty { batch.since = time.now }
+    let hasSuffix = message.pushType.topicSuffix.utf8CodeUnitCount > 0
     let place = requests.append(
       message.number, wasSent: message.wasSent,
       fingerprint: message.fingerprint.low, device: message.identity.hash,
-      namesTopic: !message.topic.isEmpty)
+      namesTopic: message.topic.isEmpty ? hasSuffix : true)
     if message.order > 0, !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     if waits.endsConnections(message.fingerprint.low), isTooEarly(place) { return }
     let requested: Session.Requested

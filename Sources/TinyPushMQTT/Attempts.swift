@@ -17,6 +17,10 @@ struct Attempts {
   private(set) var shortCount = 0
   /// Whether the broker has accepted a connection with these settings.
   private(set) var hasConnected = false
+  /// Whether the version was chosen since connections with the other one ended without an answer.
+  ///
+  /// The broker may have been starting, so the next connection begins with MQTT 5 again.
+  private var isGuessed = false
 
   init(seed: UInt64, at now: Instant) {
     backoff = Backoff(seed: seed)
@@ -36,13 +40,17 @@ struct Attempts {
       let isShort = now < start + Self.shortTime
       shortCount = isShort ? shortCount + 1 : 0
       if !isShort { backoff.reset() }
+      if isGuessed { (version, isGuessed, hasConnected) = (.v5, false, false) }
     }
     dueAt = now + (needsPerson ? Self.pause : backoff.fail())
   }
 
   /// Chooses the other version of MQTT, and returns it.
-  mutating func tryOtherVersion() -> BrokerSession.Version {
+  ///
+  /// - Parameter isGuess: whether the broker has not said that it lacks the version.
+  mutating func tryOtherVersion(isGuess: Bool) -> BrokerSession.Version {
     version = version == .v5 ? .v3 : .v5
+    isGuessed = isGuess && version == .v3
     return version
   }
 
@@ -52,6 +60,7 @@ struct Attempts {
     version = .v5
     acceptedAt = nil
     hasConnected = false
+    isGuessed = false
     dueAt = now
   }
 }

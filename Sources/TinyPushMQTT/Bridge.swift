@@ -181,7 +181,7 @@ public struct Bridge: ~Copyable {
   /// - Returns: the version of MQTT of the next attempt, if it is another one.
   public mutating func failed(_ problem: BrokerProblem) -> BrokerSession.Version? {
     session.disconnect(after: problem)
-    if problem.isOfVersion { return attempts.tryOtherVersion() }
+    if problem.isOfVersion { return attempts.tryOtherVersion(isGuess: false) }
     // A broker of MQTT 3.1.1 may wait for more bytes than MQTT 5 sends.
     return problem == .silent ? tryOtherVersion() : nil
   }
@@ -200,7 +200,7 @@ public struct Bridge: ~Copyable {
 
   /// A broker that has accepted a connection speaks its version, and may be starting now.
   private mutating func tryOtherVersion() -> BrokerSession.Version? {
-    isAccepted || attempts.hasConnected ? nil : attempts.tryOtherVersion()
+    isAccepted || attempts.hasConnected ? nil : attempts.tryOtherVersion(isGuess: true)
   }
 
   /// The version of MQTT of this connection.

@@ -152,10 +152,14 @@ public struct Mail: ~Copyable {
     _ converter: borrowing some CharacterSetConverter, depth: Int
   ) -> Bool {
     var parts = PartReader(entity, in: mail)
+    var hasParts = false
     while let part = parts.next(in: mail) {
+      hasParts = true
       if read(Entity(mail, part), wanted, mail, converter, depth: depth) { return true }
     }
-    return false
+    // Without a boundary that is found, the parts are shown as they are.
+    guard !hasParts, wanted != .plain else { return false }
+    return take(Entity(text: entity.body), mail, converter)
   }
 
   /// Takes the text of a part; returns whether it shows something.

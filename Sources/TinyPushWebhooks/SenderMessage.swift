@@ -98,10 +98,8 @@ public enum SenderMessage {
         try options.set(.priority) { $0.append(bytes: content.count > 0 ? content : value) }
       } else if name.equals("tags") {
         try readTags(text, at: member.value.lowerBound, into: &options)
-      } else if content.count > 0, let key = key(name),
-        key == .alert || content.count <= Self.bytesMax
-      {
-        try options.set(key) { $0.append(bytes: key == .alert ? prefix(of: content) : content) }
+      } else if content.count > 0, let key = key(name) {
+        try set(key, content, in: &options)
       }
     }
     if let scale, !hadPriority { try options.takePriority(scale) }
@@ -120,15 +118,34 @@ public enum SenderMessage {
     try options.set(keys[number]) { $0.append(escaping: value) }
   }
 
-  /// The part of a text that a payload may hold.
-  @_lifetime(copy content)
-  private static func prefix(of content: Span<UInt8>) -> Span<UInt8> {
-    let bytes = Draft.alertBytesMax
-    guard content.count > bytes else { return content }
-    return content.extracting(0..<(JSONUnit.cut(content.indices, to: bytes, in: content) ?? 0))
+  /// Sets a parameter to the content of a string of the message.
+  private static func set(
+    _ key: Draft.Key, _ content: Span<UInt8>, in options: inout MessageOptions
+  ) throws(MessageOptions.Problem) {
+    // Escapes of letters would take the room of the text.
+    var plain = Text(capacity: content.count)
+    plain.append(unescaping: content)
+    switch key {
+    case .alert: try options.set(key) { $0.append(escaping: Draft.prefix(of: plain.bytes)) }
+    case .title: try setShortened(key, plain, in: &options)
+    default:
+      guard plain.count <= bytesMax else { return }
+      try options.set(key) { $0.append(escaping: plain.bytes) }
+    }
   }
 
-  /// The most bytes of a member besides the text, which alone is shortened; longer ones are left out.
+  private static func setShortened(
+    _ key: Draft.Key, _ plain: borrowing Text, in options: inout MessageOptions
+  ) throws(MessageOptions.Problem) {
+    let short = Draft.prefix(of: plain.unsafeBytes, bytesMax: bytesMax)
+    try options.set(key) {
+      $0.append(escaping: short)
+      if short.count < plain.count { $0.append("…") }
+    }
+  }
+
+  /// The most bytes of a title or of the tags, and of another member besides the text, which is left
+  /// out if it is longer.
   private static let bytesMax = Rules.payloadBytes / 5
 
   /// Returns what a member of a message is for; nil: nothing, or more than a text.
@@ -146,13 +163,13 @@ public enum SenderMessage {
   private static func readTags(
     _ text: Span<UInt8>, at start: Int, into options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
-    var words = Text(capacity: 256)
+    var words = Text(capacity: bytesMax + 4)
     var elements = JSONMembers(text, at: start, isArray: true)
     while let element = elements.next(text) {
       guard text[element.value.lowerBound] == .quote else { continue }
       if words.count > 0 { words.append(", ") }
       words.append(unescaping: text.extracting(element.content(text)))
     }
-    if words.count > 0 { try options.set(.subtitle) { $0.append(escaping: words.bytes) } }
+    if words.count > 0 { try setShortened(.subtitle, words, in: &options) }
   }
 }

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
@@ -149,26 +150,24 @@ extension BridgeLoop {
   private mutating func logIgnored() {
     var text = Text(capacity: 1024)
     text.append("message ignored")
+    let isBroken = RuleTrial.isBrokenJSON(bridge.payload)
     if bridge.payload.count == 0 {
       text.append(", topic ", printable: bridge.topic)
       text.append(": it is empty, which clears a retained message")
     } else if let rule = bridge.rules.first(for: bridge.topic) {
       text.append(": the conditions of the rule in line ", bridge.rules.line(of: rule))
       text.append(" do not hold; topic ", printable: bridge.topic)
+      if isBroken { text.append("; the payload is not valid JSON") }
     } else {
       text.append(", topic ", printable: bridge.topic)
       text.append(": no rule matches the topic")
-      if bridge.payload.count > 0, bridge.payload[0] == .openBrace,
-        Finding.inJSON(bridge.payload) != nil
-      {
-        text.append(", and the payload is not valid JSON")
-      }
+      if isBroken { text.append(", and the payload is not valid JSON") }
       text.append(
         bridge.subscriptions.filters.mayReceive(bridge.topic)
           ? "; tinypush-mqtt check shows how rules work"
           : "; the broker remembers a subscription that is no longer in the rules")
     }
-    log.write(.info, text, about: .messages)
+    log.write(isBroken ? .warning : .info, text, about: isBroken ? .mistakes : .messages)
   }
 
   mutating func logTotals() {

@@ -48,7 +48,7 @@ import Testing
     "closed-window", "stream-window=100", "connection-window", "bad-gateway@5",
     "no-body internal-error@5", "text-body internal-error@5", "long-body@5",
     "byte-body internal-error@5", "no-id", "early-hints", "trailers", "late-settings", "lower=1@20",
-    "one-first",
+    "one-first", "no-end",
   ]
 
   @Test(arguments: faults)

@@ -46,6 +46,9 @@ struct SimulatedHTTP2: ~Copyable, Link {
         usesProviderToken: usesProviderToken), seed: seed)
   }
 
+  /// Connects at once, as after the clock was set.
+  mutating func dialAtOnce() { link.dialAtOnce() }
+
   /// Returns the next agent's link.
   ///
   /// What is on its way still arrives.

@@ -303,6 +303,22 @@ func `a message is written although the broker's next packet ends the connection
   #expect(pair.bridge.failed(.refused(0x84)) == .v3)
 }
 
+@Test func `a broker that was starting is asked for MQTT 5 again at the next connection`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  #expect(pair.closed() == .v3)
+  _ = try pair.exchange()
+  pair.bridge.ended(needsPerson: false, at: pair.now)
+  #expect(pair.bridge.version == .v5)
+}
+
+@Test func `a broker that lacks MQTT 5 is not asked for it again`() throws {
+  let pair = try Pair(["{payload}"], filters: ["#"])
+  #expect(pair.bridge.failed(.refused(0x84)) == .v3)
+  _ = try pair.exchange()
+  pair.bridge.ended(needsPerson: false, at: pair.now)
+  #expect(pair.bridge.version == .v3)
+}
+
 @Test func `a takeover goes on after a file that took long to write`() throws {
   let pair = try Pair(["{payload}"], filters: ["#"])
   _ = try pair.exchange()

@@ -168,6 +168,10 @@ private func read(
       "--o\nContent-Type: multipart/mixed; boundary=oi\n\n--oi\n\n\n--oi\n\ninner\n--oi--\n--o\n\nouter\n--o--",
       "inner"
     ),
+    // No boundary is found.
+    ("Content-Type: multipart/mixed", "x", "x"),
+    ("Content-Type: multipart/mixed; boundary*0=a; boundary*1=b", "--ab\n\nx", "--ab\n\nx"),
+    ("Content-Type: multipart/alternative; boundary=b", "--c\n\nx", "--c\n\nx"),
     // The last boundary is missing, and another line only looks like one.
     ("Content-Type: multipart/mixed; boundary=b", "--b\n\n--bc\n-- b", "--bc\n-- b"),
   ]

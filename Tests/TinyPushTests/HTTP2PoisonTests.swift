@@ -141,6 +141,16 @@ func `two notifications that the service never takes hold up no other`(cause: In
 
 // MARK: - Ill connections and services
 
+@Test func `alerts that are refused together hold up no other`() {
+  let (world, service) = http2World()
+  service.respond = { $0 < 10 ? (.answer(403, #"{"reason":"Forbidden"}"#), 1) : (.accept, 1) }
+  world.put("a", 20)
+  world.after(1000) { for number in 1...9 { world.put("b\(number)", number) } }
+  world.after(1500) { for number in 10...12 { world.put("c\(number)", number) } }
+  world.run(.seconds(20))
+  #expect(world.taken == [10, 11, 12, 20])
+}
+
 @Test func `a connection that answers 500 to everyone is left for another`() {
   let (world, service) = http2World()
   service.respond = { [unowned service] _ in
@@ -350,6 +360,22 @@ func `a server that ends each connection after some requests refuses no notifica
 }
 
 // MARK: - Provider tokens
+
+@Test func `what was refused goes again at once when the clock is set`() {
+  let (world, service) = http2World(usesProviderToken: true)
+  var isWrong = true
+  service.respond = { _ in
+    isWrong ? (.answer(403, #"{"reason":"InvalidProviderToken"}"#), 1) : (.accept, 1)
+  }
+  for number in 1...3 { world.put("\(10_000 + number)", number) }
+  world.after(1_000_000) {
+    isWrong = false
+    world.courier.clockWasSet()
+    world.http2?.dialAtOnce()
+  }
+  world.run(.seconds(1010))
+  #expect(world.taken == [1, 2, 3])
+}
 
 @Test(arguments: ["InvalidProviderToken", "ExpiredProviderToken"])
 func `a refused provider token is tried until the next one is due`(reason: String) {

@@ -75,18 +75,42 @@ func `a text of any length is shortened rather than refused`(character: String) 
   }
 }
 
-@Test(arguments: ["x", "é", #"\n"#, #"\ud83d\ude00"#])
-func `a text of any length in JSON is shortened rather than refused`(character: String) throws {
+/// Returns the notification that a message in JSON makes.
+private func sent(_ message: String) throws -> Text {
+  var options = MessageOptions()
+  var list = Text()
+  try SenderMessage.read(Array(message.utf8).span, .gotify, into: &options, list: &list)
+  var line = Text(capacity: 100_000)
+  TextMessage.append(Span(), to: Span(), &options, in: &line)
+  return line
+}
+
+@Test(arguments: ["x": "x", "é": "é", #"\n"#: #"\n"#, #"\ud83d\ude00"#: "😀"])
+func `a text of any length in JSON is shortened rather than refused`(
+  character: String, shown: String
+) throws {
   for count in [1, 1365, 4096, 8192, 8193, 160_000] {
-    let text = #"{"title": "t", "message": "\#(String(repeating: character, count: count))"}"#
-    var options = MessageOptions()
-    var list = Text()
-    try SenderMessage.read(Array(text.utf8).span, .gotify, into: &options, list: &list)
-    var line = Text(capacity: 100_000)
-    TextMessage.append(Span(), to: Span(), &options, in: &line)
+    let line = try sent(
+      #"{"title": "t", "message": "\#(String(repeating: character, count: count))"}"#)
     #expect(refusal(of: line) == nil)
-    #expect(line.string.contains(character))
+    #expect(line.string.contains(shown))
   }
+}
+
+@Test func `escapes of letters take no room of a text`() throws {
+  let line = try sent(#"{"message": "\#(String(repeating: #"\u0411"#, count: 1900))"}"#)
+  #expect(line.string.contains(String(repeating: "Б", count: 1900)))
+}
+
+@Test func `a long title and long tags in JSON are shortened, and a long link is left out`() throws
+{
+  let long = String(repeating: "😀", count: 300)
+  let line = try sent(#"{"message":"x","title":"\#(long)","tags":["\#(long)"],"url":"\#(long)"}"#)
+  #expect(refusal(of: line) == nil)
+  let short = String(repeating: "😀", count: 204) + "…"
+  #expect(line.string.contains(#""title":"\#(short)""#))
+  #expect(line.string.contains(#""subtitle":"\#(short)""#))
+  #expect(!line.string.contains("url"))
 }
 
 @Test func `a text of any length in a form is shortened rather than refused`() throws {

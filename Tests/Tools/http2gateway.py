@@ -90,6 +90,7 @@ FAULTS = {
     "early-hints":      ("shape", "with a 103 response before it"),
     "trailers":         ("shape", "with trailers after it"),
     "no-id":            ("shape", "without apns-id"),
+    "no-end":           ("shape", "without its end: the stream stays open"),
     # a whole connection
     "late-settings":    ("connection", "[MS] settings come MS (1000) late"),
     "closed-window":    ("connection", "[MS] INITIAL_WINDOW_SIZE 0, and 65535 after MS (200)"),
@@ -522,6 +523,8 @@ class Conversation:
         trailers = [("x-trailer", "one")] if "trailers" in shapes else None
         if "early-hints" in shapes:
             connection.send_headers(stream, [(":status", "103"), ("link", "</>")])
+        if "no-end" in shapes:
+            return connection.send_headers(stream, headers)
         is_whole = not body and not trailers
         connection.send_headers(stream, headers, end_stream=is_whole)
         if not is_whole:

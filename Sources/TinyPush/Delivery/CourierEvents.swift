@@ -100,6 +100,11 @@ extension Courier {
   /// Plans a scan of `later/`, since another program removed files there.
   public mutating func laterChanged() { later.isScanWanted = true }
 
+  /// Sends again at once what waits, since a service may have refused it for this machine's time.
+  public mutating func clockWasSet() {
+    outbox.releaseDelayed(at: Instant(milliseconds: .max))
+  }
+
   /// Plans a scan for files without an event, and tries again what the disk refused.
   public mutating func rescan() {
     waiting.requestScan()

@@ -189,10 +189,12 @@ public struct Draft: ~Copyable {
     languages.append(text)
   }
 
-  /// The part of an alert's text that a payload may hold.
+  /// The beginning of a text: as much as a payload may hold of an alert, or fewer bytes.
   @_lifetime(copy text)
-  private static func prefix(of text: Span<UInt8>) -> Span<UInt8> {
-    var end = min(text.count, alertBytesMax)
+  package static func prefix(
+    of text: Span<UInt8>, bytesMax: Int = alertBytesMax
+  ) -> Span<UInt8> {
+    var end = min(text.count, bytesMax)
     if end < text.count { while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 } }
     return text.extracting(0..<end)
   }

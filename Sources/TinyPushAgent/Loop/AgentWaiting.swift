@@ -94,6 +94,7 @@ extension Agent {
     output.page.clockWasSet()
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
     // A certificate or a provider token may be valid now.
+    courier.clockWasSet()
     link.allDialAtOnce()
   }
 

@@ -370,6 +370,7 @@ func `a server that ends each connection after some requests refuses no notifica
   for number in 1...3 { world.put("\(10_000 + number)", number) }
   world.after(1_000_000) {
     isWrong = false
+    service.waits = [:]
     world.courier.clockWasSet()
     world.http2?.dialAtOnce()
   }

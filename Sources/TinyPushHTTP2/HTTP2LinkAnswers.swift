@@ -390,7 +390,7 @@ extension HTTP2Link {
       decideUncertain(place, .noAnswer, notBefore: time.now + entry.wait)
       missed += 1
     }
-    reports.add(.timedOut(missed))
+    if missed > 0 { reports.add(.timedOut(missed)) }
     if state == .up {
       collect()
       if liveness.timeouts >= Liveness.timeoutsMax { lose() }

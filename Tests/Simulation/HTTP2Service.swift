@@ -92,8 +92,13 @@ final class HTTP2Service {
       return answer(stream, wire, after: 1, .answer(403, #"{"reason":"\#(reason)"}"#))
     }
     let authorization = String(cString: chttp2_push_authorization(push))
-    guard authorization.isEmpty || issues[String(authorization.dropFirst(7))] != nil else {
-      return answer(stream, wire, after: 1, .answer(403, #"{"reason":"InvalidProviderToken"}"#))
+    if !authorization.isEmpty {
+      let issue = issues[String(authorization.dropFirst(7))]
+      let isOld = issue.map { $0 + 3600 < timeline.time.wallSeconds ?? 0 }
+      guard isOld == false else {
+        let reason = isOld == nil ? "InvalidProviderToken" : "ExpiredProviderToken"
+        return answer(stream, wire, after: 1, .answer(403, #"{"reason":"\#(reason)"}"#))
+      }
     }
     let (response, after) = respond(token)
     if case .answer(410, _, _) = response { ledger.suppressing.goneNumbers.insert(number) }

@@ -191,7 +191,7 @@ class Gateway(peer.Peer):
             with open(given.signing_key_public, "rb") as file:
                 self.judge = providertoken.Judge(file.read(), given.key_id, given.team_id)
         self.expired = set()  # provider tokens
-        self.provider_tokens = []  # the tokens in use, the latest last: (token, arrival)
+        self.provider_tokens = []  # the tokens in use, the latest last: (token, issued)
         self.number = 0
 
     def attend(self, number, stream):
@@ -239,14 +239,13 @@ class Gateway(peer.Peer):
         age = time.time() - issued_at
         if token in self.expired or not 0 <= age <= self.given.token_lives:
             return 403, "ExpiredProviderToken"
-        now = time.monotonic()
         with self.lock:
             known = [one for one, _ in self.provider_tokens]
             if token not in known:
-                if known and now - self.provider_tokens[-1][1] < self.given.token_rests:
+                if known and issued_at - self.provider_tokens[-1][1] < self.given.token_rests:
                     return 429, "TooManyProviderTokenUpdates"
                 # The earlier token stays valid on the connection that drains.
-                self.provider_tokens = self.provider_tokens[-1:] + [(token, now)]
+                self.provider_tokens = self.provider_tokens[-1:] + [(token, issued_at)]
         return None
 
 
@@ -648,7 +647,7 @@ def arguments():
     parser.add_argument("--key-id", metavar="ID")
     parser.add_argument("--team-id", metavar="ID")
     parser.add_argument("--token-lives", type=float, default=3600, metavar="SECONDS", help="how long a provider token is valid (3600)")
-    parser.add_argument("--token-rests", type=float, default=1200, metavar="SECONDS", help="the least time between two provider tokens (1200)")
+    parser.add_argument("--token-rests", type=float, default=1200, metavar="SECONDS", help="the least time between the issues of two provider tokens (1200)")
     parser.add_argument("--topic", action="append", default=[], metavar="TOPIC",
                         help="an allowed topic, without a push type's suffix; default: the certificate's, else any")
     parser.add_argument("--answer", action="append", default=[], metavar="ANSWER")

@@ -8,10 +8,12 @@ static void look_up(const char *host, const char *port, int flags, clinux_addres
   memset(found, 0, sizeof *found);
   found->error = getaddrinfo(host, port, &hints, &list);
   /* Many addresses of one family must not hide those of the other, which may be the one that works. */
-  int of_first_family = 0;
+  int has_other_family = 0, of_first_family = 0;
+  for (struct addrinfo *one = list; one; one = one->ai_next) has_other_family |= one->ai_family != list->ai_family;
   for (struct addrinfo *one = list; one && found->count < clinux_addresses_max; one = one->ai_next) {
     if (one->ai_addrlen > sizeof found->of[0].address) continue;
-    if (one->ai_family == list->ai_family && ++of_first_family > clinux_addresses_max / 2) continue;
+    int is_of_first = has_other_family && one->ai_family == list->ai_family;
+    if (is_of_first && ++of_first_family > clinux_addresses_max / 2) continue;
     clinux_address *address = &found->of[found->count++];
     address->length = one->ai_addrlen;
     memcpy(&address->address, one->ai_addr, one->ai_addrlen);

@@ -28,6 +28,7 @@ struct connection {
   struct peer peer;
   time_t end;    /* the end of the connection's lifetime */
   time_t until;  /* the end of what it does now */
+  int shut;      /* whether it was shut for reading (1), or for both (2), since then */
 };
 
 struct cmicrohttp_server {
@@ -77,6 +78,7 @@ static void allow(const struct cmicrohttp_request *request, int is_whole_lifetim
   if (!known) return;
   time_t soon = now() + (time_t)request->server->settings.idle_seconds;
   known->until = is_whole_lifetime || soon > known->end ? known->end : soon;
+  known->shut = 0;
 }
 
 /* libmicrohttpd decodes the target before it calls the handler. The URI callback comes earlier, and
@@ -292,8 +294,10 @@ void cmicrohttp_run(cmicrohttp_server *server) {
     struct connection *known = &server->connections[index];
     if (!known->is_used || time < known->until) continue;
     // What was received is still answered, unless the client does not take the answer.
-    int is_late = time >= known->until + (time_t)server->settings.idle_seconds;
-    shutdown(known->socket, is_late ? SHUT_RDWR : SHUT_RD);
+    int shut = time >= known->until + (time_t)server->settings.idle_seconds ? 2 : 1;
+    // Each call makes an event, which would wake this program at once.
+    if (known->shut < shut) shutdown(known->socket, shut == 2 ? SHUT_RDWR : SHUT_RD);
+    known->shut = shut;
   }
 }
 

@@ -62,7 +62,10 @@ extension HTTP2Link {
   ///
   /// This runs after sending too, since nghttp2 can finish a request while it frames others.
   mutating func takeAnswers() {
-    while let place = session?.nextFinished() { handle(place) }
+    while let place = session?.nextFinished() {
+      if answers[Int(place)].status > 0 { liveness.answered(at: time.now) }
+      handle(place)
+    }
     while let place = aside?.nextFinished() { handle(place) }
   }
 
@@ -73,7 +76,6 @@ extension HTTP2Link {
     guard answer.pointee.status > 0 else {
       return unanswered(place, request, error: answer.pointee.error)
     }
-    if request.connection == .current { liveness.answered(at: time.now) }
     let said = Answer(answer)
     if said.isUnknown(isOfBrowsers: service.isOfBrowsers) {
       reports.add(.unknownAnswer(status: said.status, said.unknown))
@@ -374,15 +376,15 @@ extension HTTP2Link {
     var missed = 0
     while isDue(answerDue) {
       let place = requests.oldest
-      let hasStatus = answers[Int(place)].status > 0
+      let isAnswered = isAnswered(place)
       if requests[place].connection == .current {
-        if !hasStatus, requests[place].sentAt! > liveness.answeredAt { liveness.timeouts += 1 }
+        if !isAnswered, requests[place].sentAt! > liveness.answeredAt { liveness.timeouts += 1 }
         session?.cancel(place)
       } else {
         aside?.cancel(place)
       }
       // Only the end of the answer is missing.
-      guard !hasStatus else {
+      guard !isAnswered else {
         handle(place)
         continue
       }
@@ -395,6 +397,12 @@ extension HTTP2Link {
       collect()
       if liveness.timeouts >= Liveness.timeoutsMax { lose() }
     }
+  }
+
+  /// Whether the status of an unfinished answer tells enough.
+  func isAnswered(_ place: UInt16) -> Bool {
+    let status = answers[Int(place)].status
+    return status == 413 || (200..<300).contains(status)
   }
 
   /// Closes the connection, since it is dead or the service does not respond.

@@ -46,7 +46,7 @@ extension HTTP2Link {
       if request.connection == connection {
         if request.sentAt == nil, !batch.isBlocked {
           goesAgain(place)
-        } else if answers[Int(place)].status > 0 {
+        } else if isAnswered(place) {
           handle(place)
         } else {
           if endedByOne {

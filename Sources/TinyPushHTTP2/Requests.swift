@@ -15,7 +15,7 @@ struct Requests: ~Copyable {
     /// The hash of the device token.
     var device: UInt64
     var connection = Courier.Connection.current
-    /// Whether the notification names its own topic.
+    /// Whether the notification names its own topic, or its push type does.
     var namesTopic: Bool
     /// A hash of the `collapse-id` and the device token; 0: no `collapse-id`, or no known order.
     var collapse: UInt64 = 0

@@ -17,6 +17,8 @@ struct Attempts {
   private(set) var shortCount = 0
   /// Whether the broker has accepted a connection with these settings.
   private(set) var hasConnected = false
+  /// Whether the broker is known to speak the version.
+  private(set) var knowsVersion = false
   /// Whether the version was chosen since connections with the other one ended without an answer.
   ///
   /// The broker may have been starting, so the next connection begins with MQTT 5 again.
@@ -32,6 +34,7 @@ struct Attempts {
   mutating func accepted(at now: Instant) {
     acceptedAt = now
     hasConnected = true
+    knowsVersion = true
   }
 
   /// - Parameter needsPerson: whether only a person can solve the problem.
@@ -40,7 +43,7 @@ struct Attempts {
       let isShort = now < start + Self.shortTime
       shortCount = isShort ? shortCount + 1 : 0
       if !isShort { backoff.reset() }
-      if isGuessed { (version, isGuessed, hasConnected) = (.v5, false, false) }
+      if isGuessed { (version, isGuessed, knowsVersion) = (.v5, false, false) }
     }
     dueAt = now + (needsPerson ? Self.pause : backoff.fail())
   }
@@ -60,6 +63,7 @@ struct Attempts {
     version = .v5
     acceptedAt = nil
     hasConnected = false
+    knowsVersion = false
     isGuessed = false
     dueAt = now
   }

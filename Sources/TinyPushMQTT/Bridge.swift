@@ -200,7 +200,7 @@ public struct Bridge: ~Copyable {
 
   /// A broker that has accepted a connection speaks its version, and may be starting now.
   private mutating func tryOtherVersion() -> BrokerSession.Version? {
-    isAccepted || attempts.hasConnected ? nil : attempts.tryOtherVersion(isGuess: true)
+    isAccepted || attempts.knowsVersion ? nil : attempts.tryOtherVersion(isGuess: true)
   }
 
   /// The version of MQTT of this connection.

@@ -42,8 +42,12 @@ public struct Mail: ~Copyable {
     }
     let whole = Entity(mail, 0..<mail.count)
     // An attached text is better than nothing.
-    if !read(whole, .inline, mail, converter, depth: 0) {
-      _ = read(whole, .attached, mail, converter, depth: 0)
+    if !read(whole, .inline, mail, converter, depth: 0),
+      !read(whole, .attached, mail, converter, depth: 0), whole.kind == .multipart
+    {
+      var parts = PartReader(whole, in: mail)
+      // Without a boundary that is found, the text is shown as it is.
+      if parts.next(in: mail) == nil { _ = take(Entity(text: whole.body), mail, converter) }
     }
     guard isEmpty else { return }
     // The lines of a text may all look like fields.
@@ -152,14 +156,10 @@ public struct Mail: ~Copyable {
     _ converter: borrowing some CharacterSetConverter, depth: Int
   ) -> Bool {
     var parts = PartReader(entity, in: mail)
-    var hasParts = false
     while let part = parts.next(in: mail) {
-      hasParts = true
       if read(Entity(mail, part), wanted, mail, converter, depth: depth) { return true }
     }
-    // Without a boundary that is found, the parts are shown as they are.
-    guard !hasParts, wanted != .plain else { return false }
-    return take(Entity(text: entity.body), mail, converter)
+    return false
   }
 
   /// Takes the text of a part; returns whether it shows something.

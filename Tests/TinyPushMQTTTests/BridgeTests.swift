@@ -309,6 +309,9 @@ func `a message is written although the broker's next packet ends the connection
   _ = try pair.exchange()
   pair.bridge.ended(needsPerson: false, at: pair.now)
   #expect(pair.bridge.version == .v5)
+  pair.bridge.dialed()
+  pair.bridge.logIn(BrokerSession.Login(), at: pair.now)
+  #expect(pair.closed() == .v3)
 }
 
 @Test func `a broker that lacks MQTT 5 is not asked for it again`() throws {

@@ -172,6 +172,10 @@ private func read(
     ("Content-Type: multipart/mixed", "x", "x"),
     ("Content-Type: multipart/mixed; boundary*0=a; boundary*1=b", "--ab\n\nx", "--ab\n\nx"),
     ("Content-Type: multipart/alternative; boundary=b", "--c\n\nx", "--c\n\nx"),
+    (
+      "Content-Type: multipart/mixed; boundary=b",
+      "--b\nContent-Type: multipart/mixed; boundary=i\n\n--i--\n--b\n\ngood\n--b--", "good"
+    ),
     // The last boundary is missing, and another line only looks like one.
     ("Content-Type: multipart/mixed; boundary=b", "--b\n\n--bc\n-- b", "--bc\n-- b"),
   ]

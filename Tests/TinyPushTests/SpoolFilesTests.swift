@@ -36,8 +36,6 @@ struct SpoolFilesTests {
     try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8)
   }
 
-  // MARK: - failed/
-
   // MARK: - new/
 
   private func drop(_ line: String, as name: String) throws {

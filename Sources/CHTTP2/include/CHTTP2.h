@@ -19,11 +19,11 @@ enum {
 /* The most bytes of an answer's body that are kept. */
 #define CHTTP2_BODY_MAX 256
 
-/* The answer to a request. The caller may read it once chttp2_next_finished returns its place. */
+/* The answer to a request. It is whole once chttp2_next_finished returns its place. */
 typedef struct {
   int32_t stream;       /* the stream of the request */
   uint16_t next;        /* internal: the next finished request */
-  uint16_t status;      /* the HTTP status; 0: no answer came */
+  uint16_t status;      /* the HTTP status; 0: the headers have not come */
   uint16_t body_count;  /* the bytes in `body` */
   uint8_t is_finished;  /* whether nothing more comes */
   uint32_t error;       /* the HTTP/2 error code that closed the stream; 0: closed in order */

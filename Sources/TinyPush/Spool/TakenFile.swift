@@ -21,7 +21,7 @@ struct TakenFile: BitwiseCopyable {
     case isUnreadable
     /// A failure could not be recorded: the file stays, and is delivered again later.
     case unrecorded
-    /// The file has left already: it is in `failed/`, or somebody has removed it.
+    /// The file has left already: somebody has removed it.
     case isGone
   }
 

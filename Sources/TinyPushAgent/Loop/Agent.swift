@@ -27,6 +27,8 @@ public struct Agent: ~Copyable {
   ///
   /// An earlier modification time of a file comes from the clock before that.
   var clockSetAt = Clock.plausibleSinceNs
+  /// How far the wall clock is ahead of the monotonic clock, in seconds.
+  var clockOffset = Clock.offsetSeconds()
   let gateway: CString
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var ending = AgentEnding()

@@ -89,11 +89,17 @@ extension Agent {
     }
   }
 
+  /// Smaller steps of the clock, in seconds, change nothing for a service.
+  private static let clockStepMin: Int64 = 60
+
   private mutating func takeClockChange() {
     guard events.takeClockChange() else { return }
     output.page.clockWasSet()
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
+    let offset = Clock.offsetSeconds()
+    defer { clockOffset = offset }
     // A certificate or a provider token may be valid now.
+    guard abs(offset - clockOffset) >= Self.clockStepMin else { return }
     courier.clockWasSet()
     link.allDialAtOnce()
   }

@@ -33,6 +33,11 @@ public enum Clock {
     return clinux_nanoseconds(&time)
   }
 
+  /// Returns how far the wall clock is ahead of the monotonic clock, in seconds.
+  static func offsetSeconds() -> Int64 {
+    wallNs() / 1_000_000_000 - Int64(now().milliseconds / 1000)
+  }
+
   /// Returns both clocks' times, without the wall clock's seconds if that is not set.
   @inline(never)
   public static func time() -> Time {

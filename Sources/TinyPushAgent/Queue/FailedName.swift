@@ -33,7 +33,7 @@ enum FailedName {
     return base > 0 && name.extracting(base..<name.count).equals(suffix) ? base : nil
   }
 
-  /// Returns a name with a suffix, cut to the longest file name as the agent does.
+  /// Returns a name with a suffix, cut to the longest file name.
   @inline(never)
   static func beside(_ base: Span<UInt8>, _ suffix: StaticString) -> CString {
     var text = Text(capacity: 300)

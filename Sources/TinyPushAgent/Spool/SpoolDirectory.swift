@@ -167,12 +167,17 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Removes the settled file, or moves it to `failed/`.
   mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Courier.RemovalResult {
-    let name = CString(courier.stepName())
+    courier.stepName().withCPath { remove($0, courier, limits) }
+  }
+
+  private mutating func remove(
+    _ name: UnsafePointer<CChar>, _ courier: borrowing Courier, _ limits: FailedLimits
+  ) -> Courier.RemovalResult {
     // `tinypush send` gives each file its name when it is complete. Into any other file, a program
     // that has it open may have written meanwhile.
     if !courier.isSettledUnreadable, !SpoolName.isFromSend(courier.settledName()) {
       var information = stat()
-      guard fstatat(taken.number, name.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
+      guard fstatat(taken.number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
         return isGone(name) ? .removed : .failed
       }
       if Int64(information.st_size) > courier.settledBytes { return .grown }
@@ -181,30 +186,36 @@ public struct SpoolDirectory: ~Copyable {
       let suffix =
         courier.isSettledUnreadable ? FailedName.unreadSuffix : FailedName.originalSuffix
       let isMoved = courier.settledName().withCPath {
-        failed.moveWhole(name.pointer, from: taken.number, as: $0, suffix, limits)
+        failed.moveWhole(name, from: taken.number, as: $0, suffix, limits)
       }
       return isMoved || isGone(name) ? .removed : .failed
     }
-    return unlinkat(taken.number, name.pointer, 0) == 0 || isGone(name) ? .removed : .failed
+    return unlinkat(taken.number, name, 0) == 0 || isGone(name) ? .removed : .failed
   }
 
   /// Whether somebody has removed a file from `taken/`.
-  private func isGone(_ name: borrowing CString) -> Bool {
+  private func isGone(_ name: UnsafePointer<CChar>) -> Bool {
     // After any other error, the file may be there.
-    faccessat(taken.number, name.pointer, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+    faccessat(taken.number, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0
       && clinux_errno() == ENOENT
   }
 
   /// Has the courier drop the files that somebody has removed from `taken/`.
   func dropRemoved(_ courier: inout Courier) {
-    courier.dropRemoved { isGone(CString($0)) }
+    courier.dropRemoved { name in
+      let path = CString(name)
+      defer { extendLifetime(path) }
+      return isGone(path.pointer)
+    }
   }
 
   /// Renames a file in `taken/`, and returns whether that succeeded, or whether there is none.
   func rename(_ courier: borrowing Courier) -> Bool {
     let name = CString(courier.stepName())
     let target = CString(courier.stepTarget())
-    return renameat(taken.number, name.pointer, taken.number, target.pointer) == 0 || isGone(name)
+    defer { extendLifetime(name) }
+    return renameat(taken.number, name.pointer, taken.number, target.pointer) == 0
+      || isGone(name.pointer)
   }
 
   /// Writes the record to `failed/` or `later/`, and returns whether that succeeded.

@@ -98,8 +98,8 @@ extension Agent {
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
     let offset = Clock.offsetSeconds()
     defer { clockOffset = offset }
-    // A certificate or a provider token may be valid now.
     guard abs(offset - clockOffset) >= Self.clockStepMin else { return }
+    // A certificate or a provider token may be valid now.
     courier.clockWasSet()
     link.allDialAtOnce()
   }

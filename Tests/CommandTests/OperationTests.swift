@@ -288,10 +288,7 @@ import Testing
     let port = board.sandbox.gateway
     board.sandbox.child.kill()
     try wait(for: "the outage") { board.log.contains("cannot connect") }
-    let again = try box.start(
-      Build.command(Build.host) + [
-        "sandbox", "--dir", board.sandbox.directory, "--port", "\(port)",
-      ])
+    let again = try Sandbox(in: box, ["--port", "\(port)"], hasDevices: true)
     try wait(for: "the end of the outage; \(board.log)") { board.log.contains(" offline, ") }
     try board.run(["systemctl", "stop", "tinypush"])
     for line in lines {

@@ -39,6 +39,10 @@ const char *clinux_file_system(int descriptor, int *trait) {
 
 int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
 
+int clinux_reserve(int descriptor, int64_t start, int64_t count) {
+  return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, start, count) == 0 || errno == EOPNOTSUPP ? 0 : -errno;
+}
+
 int clinux_rename_new(int from, const char *name, int to, const char *new_name) {
   if (renameat2(from, name, to, new_name, RENAME_NOREPLACE) == 0) return 0;
   // Without RENAME_NOREPLACE, two concurrent calls may both find the name free.

@@ -25,7 +25,7 @@ enum FeedbackCommand {
       read.
       Exit status: 0 success, also when no device is gone; 69 no connection; 74 the
       disk is full or broken; 75 the list was cut short (the part that was received is
-      kept); 78 the service refuses the certificate.
+      kept), or another pull has not ended; 78 the service refuses the certificate.
 
       """, run)
 

@@ -29,8 +29,7 @@ public enum Property: String, CaseIterable, Sendable {
     return switch self {
     case .notification: scannerViolation(text, cut: cut) ?? readerViolation(text, cut: cut)
     case .wire: wireViolation(text, cut: cut) ?? textViolation(text)
-    case .suppression:
-      feedbackViolation(text, cut: cut) ?? chunkViolation(text) ?? listViolation(text)
+    case .suppression: feedbackViolation(text, cut: cut) ?? listViolation(text)
     case .mqtt: mqttViolation(text, cut: cut) ?? rulesViolation(text)
     case .http: requestViolation(text, cut: cut)
     case .mail: mailViolation(text)

@@ -46,40 +46,7 @@ func feedbackViolation(_ stream: [UInt8], cut: Int) -> String? {
   return nil
 }
 
-/// Checks that a chunk is only accepted with a correct sum, and that sealing makes a valid one.
-func chunkViolation(_ bytes: [UInt8]) -> String? {
-  guard bytes.count > 16 else { return nil }
-  return chunkViolation(bytes, FixedBuffer<UInt8>(capacity: bytes.count))
-}
-
-private func chunkViolation(
-  _ bytes: [UInt8], _ buffer: borrowing FixedBuffer<UInt8>
-) -> String? {
-  for index in bytes.indices { buffer[index] = bytes[index] }
-  let count = bytes.count - 16
-  if let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count <= count,
-    chunk.holds(buffer.span(16..<16 + chunk.count)),
-    sum(bytes[16..<16 + chunk.count]) != word(bytes)
-  {
-    return "a chunk of \(chunk.count) bytes with a wrong sum"
-  }
-  ReceivedChunk.seal(buffer, count: count)
-  guard let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count == count,
-    chunk.holds(buffer.span(16..<bytes.count))
-  else { return "a sealed chunk is invalid" }
-  return nil
-}
-
 // MARK: - The list
-
-/// Returns the FNV-1a hash, 64 bits.
-private func sum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-  bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
-}
-
-private func word(_ bytes: [UInt8]) -> UInt64 {
-  bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-}
 
 /// Returns a list as it may be on a disk: the text, or lines of tokens that its bytes choose.
 ///

@@ -314,24 +314,3 @@ func `tuples are read from pieces of any size`(piece: Int) {
   let isCut = reader.isCut
   #expect(isCut)
 }
-
-@Test func `a received chunk is verified by its checksum`() {
-  let buffer = FixedBuffer<UInt8>(capacity: 100)
-  for index in 0..<100 { buffer[index] = UInt8(index) }
-  ReceivedChunk.seal(buffer, count: 20)
-  /// The number of bytes in the chunk, or nil if it is damaged.
-  func count() -> Int? {
-    guard let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count <= 84,
-      chunk.holds(buffer.span(16..<16 + chunk.count))
-    else { return nil }
-    return chunk.count
-  }
-  #expect(count() == 20)
-  for bit in 0..<36 * 8 {
-    buffer[bit / 8] ^= 1 << UInt8(bit % 8)
-    #expect(count() == nil)
-    buffer[bit / 8] ^= 1 << UInt8(bit % 8)
-  }
-  for index in 0..<100 { buffer[index] = 0 }
-  #expect(count() == nil)
-}

@@ -283,6 +283,11 @@ int posix_fallocate(int file, off_t at, off_t size) {
   return NEXT(posix_fallocate)(file, at, size);
 }
 
+int fallocate(int file, int mode, off_t at, off_t size) {
+  point();
+  return NEXT(fallocate)(file, mode, at, size);
+}
+
 int ftruncate(int file, off_t size) {
   point();
   return NEXT(ftruncate)(file, size);

@@ -126,16 +126,3 @@ extension Span<UInt8> {
     UInt64(bigEndian32(at: start)) << 32 | UInt64(bigEndian32(at: start + 4))
   }
 }
-
-extension FixedBuffer<UInt8> {
-  package func store(bigEndian number: UInt32, at start: Int) {
-    for index in 0..<4 {
-      self[start + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32(index)))
-    }
-  }
-
-  func store(bigEndian64 number: UInt64, at start: Int) {
-    store(bigEndian: UInt32(truncatingIfNeeded: number >> 32), at: start)
-    store(bigEndian: UInt32(truncatingIfNeeded: number), at: start + 4)
-  }
-}

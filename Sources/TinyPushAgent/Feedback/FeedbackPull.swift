@@ -6,8 +6,7 @@ import TinyPushBinary
 /// Asks the feedback service which devices are gone, and merges them into the suppression list.
 ///
 /// Reading deletes the list at the service. So received entries are on disk before more are read,
-/// and stay there until this or a later pull merges them. This works with and without an agent, and
-/// beside other pulls.
+/// and stay there until this or a later pull merges them. This works with and without an agent.
 public struct FeedbackPull: ~Copyable {
   private let pinned = Pinned()
   /// Takes a device's token, when the app was found gone, and the result of the merge.
@@ -40,7 +39,7 @@ public struct FeedbackPull: ~Copyable {
   /// The most time for a pull, as a multiple of the longest silence.
   private static let patience: UInt64 = 60
   /// The most bytes that are received before they are synced.
-  private static let unsyncedMax = ReceivedChunk.bytesMax
+  private static let unsyncedMax = ReceivedFile.pieceBytes
 
   /// The path of the list's directory for messages.
   private let path: CString
@@ -52,8 +51,6 @@ public struct FeedbackPull: ~Copyable {
   /// A warning about something else.
   public private(set) var warning = Text(capacity: 1024)
   private var progress = ProgressBar(isWanted: true)
-  /// Whether some earlier entries are damaged.
-  private var hasUnreadable = false
 
   /// Opens the directory of the suppression list.
   ///
@@ -74,25 +71,28 @@ public struct FeedbackPull: ~Copyable {
   public mutating func run(
     _ config: borrowing Config, _ body: Learn
   ) -> ExitStatus {
-    // Entries of earlier pulls come first, because they may leave no room for more.
-    var merged = merge(nil, body)
-    guard merged == .ok, config.courier.rules.service == .binary else { return merged }
+    guard config.courier.rules.service == .binary else { return .ok }
     var error: Int32 = 0
-    guard let received = ReceivedFile.make(in: directory, error: &error) else {
+    guard var received = ReceivedFile(in: directory, error: &error) else {
+      if error == EWOULDBLOCK {
+        problem.append("another pull has not ended: try again when it has")
+        return .tryLater
+      }
       return failToKeep(error, "; nothing was read from the feedback service")
     }
-    let status = receive(received, config)
+    // Entries of an earlier pull come first, because they may leave no room for more.
+    var status = merge(received, body)
+    guard status == .ok else { return status }
+    status = receive(&received, config)
     progress.clear()
-    if sums.bytes == 0 { received.remove() }
-    merged = merge(sums.bytes > 0 ? received : nil, body)
-    warnOfRest()
+    let merged = merge(received, body)
     return merged == .ok ? status : merged
   }
 
   // MARK: - Receiving
 
   private mutating func receive(
-    _ received: ReceivedFile, _ config: borrowing Config
+    _ received: inout ReceivedFile, _ config: borrowing Config
   ) -> ExitStatus {
     var error = received.reserve()
     guard error == 0 else {
@@ -149,7 +149,6 @@ public struct FeedbackPull: ~Copyable {
       if error != 0 || status != .ok { break }
     }
     connection.hangUp(epoll: epoll, closeNotify: true)
-    received.trim()
     if error == 0 { error = received.sync() }
     guard error == 0 else { return failToKeep(error, "; the entries read before that are kept") }
     return status
@@ -179,32 +178,26 @@ public struct FeedbackPull: ~Copyable {
 
   // MARK: - Merging
 
-  /// Merges the received entries, and those that earlier pulls did not merge.
-  private mutating func merge(_ received: ReceivedFile?, _ body: Learn) -> ExitStatus {
+  /// Merges the received entries, if there are any.
+  private mutating func merge(
+    _ received: borrowing ReceivedFile, _ body: Learn
+  ) -> ExitStatus {
     var merge = SuppressionMerge(directory)
-    // The files stay locked until they are merged.
-    var files: [ReceivedFile] = []
-    if let received { files.append(received) }
-    for number in 0..<ReceivedFile.filesMax {
-      guard let left = ReceivedFile.left(number, in: directory) else { continue }
-      if left.isEmpty { left.remove() } else { files.append(left) }
-    }
-    guard files.count > 0 else { return .ok }
-    for index in 0..<files.count { take(files[index], into: &merge, body) }
+    let count = take(received, into: &merge, body)
+    guard count != 0 else { return .ok }
     finish(&merge, body)
     if merge.wasDamaged {
       warning.append("the suppression list in ", printable: CString.span(path.pointer))
       warning.append(SuppressionDirectory.setAside)
     }
-    guard merge.error == 0 else {
+    let error = count < 0 ? Int32(-count) : merge.error
+    guard error == 0 else {
       return failToKeep(
-        merge.error, "; the received entries are kept there, and the next pull merges them")
+        error, "; the received entries are kept there, and the next pull merges them")
     }
     sums.suppressed = merge.total
     sums.isMerged = true
-    for index in 0..<files.count {
-      if files[index].isDamaged { files[index].keepAside() } else { files[index].remove() }
-    }
+    received.clear()
     return .ok
   }
 
@@ -217,12 +210,13 @@ public struct FeedbackPull: ~Copyable {
     }
   }
 
+  /// Adds the received entries to a merge; returns the number of their bytes, or -errno.
   private mutating func take(
-    _ received: ReceivedFile, into merge: inout SuppressionMerge, _ body: Learn
-  ) {
+    _ received: borrowing ReceivedFile, into merge: inout SuppressionMerge, _ body: Learn
+  ) -> Int {
     var reader = FeedbackReader()
     let now = Clock.time().wallSeconds.map { UInt32(clamping: $0) }
-    received.readChunks { bytes in
+    return received.read { bytes in
       var place = 0
       while merge.error == 0, reader.next(in: bytes, at: &place) {
         var time = reader.timestamp
@@ -241,7 +235,6 @@ public struct FeedbackPull: ~Copyable {
         }
       }
     }
-    if received.isDamaged { hasUnreadable = true }
   }
 
   private mutating func count(_ outcome: SuppressionMerge.Outcome) {
@@ -289,13 +282,5 @@ public struct FeedbackPull: ~Copyable {
     problem.append(why)
     problem.append(": the received entries are kept, and the next pull asks for the rest")
     return .tryLater
-  }
-
-  private mutating func warnOfRest() {
-    if hasUnreadable {
-      if warning.count > 0 { warning.append("; ") }
-      warning.append("some received entries are damaged: see unmerged.TIME in ")
-      warning.append(printable: CString.span(path.pointer))
-    }
   }
 }

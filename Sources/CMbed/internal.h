@@ -199,6 +199,11 @@ int cmbed_explain(cmbed_session *session, int error);
 /* Sets the session's text and result, and returns `code`. */
 int cmbed_fail(cmbed_session *session, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* --- sign.c --------------------------------------------------------------------------------- */
+
+/* Computes a SHA-256. Returns CMBED_OK or a negative code. */
+int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count);
+
 /* --- resumption.c --------------------------------------------------------------------------- */
 
 /* The seconds for which a session can be resumed before the peer must be verified again. */

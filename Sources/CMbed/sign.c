@@ -2,6 +2,7 @@
 
 #include <mbedtls/asn1.h>
 #include <mbedtls/ecdsa.h>
+#include <mbedtls/md.h>
 #include <string.h>
 
 /* A key of a push service for devices comes from Apple, and the key for browsers from this program. */
@@ -82,6 +83,10 @@ int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT],
   int result = read_key(&key, point, path, text);
   mbedtls_pk_free(&key);
   return result;
+}
+
+int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count) {
+  return mbedtls_md(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), bytes, count, digest) == 0 ? CMBED_OK : CMBED_INTERNAL;
 }
 
 int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]) {

@@ -65,29 +65,6 @@ import Testing
     return String(printed.output.dropLast())
   }
 
-  @Test func `tokens decrypt to their device, and only the owner may read their key`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let sandbox = try Sandbox(in: box, hasDevices: true)
-    let phone = try sandbox.token(box, "token", "phone")
-    let mail = try sandbox.token(box, "add", "phone", "--topic", "com.example.mail")
-    let pad = try sandbox.token(box, "add", "pad")
-    func open(_ topic: String, _ token: String) throws -> Child {
-      try box.run([
-        "python3", Build.tools + "/opentoken.py", "sandbox/keys/sandbox", topic, token,
-      ])
-    }
-    let opened = try open("com.example.tinypush", phone)
-    #expect(opened.status == 0, "\(opened.errors)")
-    #expect(opened.output.count == 17)
-    try #expect(open("com.example.mail", mail).output == opened.output)
-    let other = try open("com.example.tinypush", pad)
-    #expect(other.status == 0 && other.output != opened.output)
-    let attributes = try FileManager.default.attributesOfItem(
-      atPath: "\(sandbox.directory)/keys/sandbox")
-    #expect(attributes[.posixPermissions] as? Int == 0o600)
-  }
-
   @Test func `a message without a recipient goes to the device made at the first start`() throws {
     let box = try Box()
     defer { box.end() }
@@ -291,18 +268,6 @@ import Testing
     try #expect(sandbox.readFeedback(box).map(\.token) == [phone])
     try #expect(
       sandbox.story("stored", "undeliverable") == ["stored phone 1", "undeliverable phone 1"])
-  }
-
-  @Test func `feedback lists the token of a removed device`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let first = try Sandbox(in: box, hasDevices: true)
-    let pad = try first.token(box, "add", "pad")
-    #expect(try first.child.terminate() == 0)
-    try FileManager.default.removeItem(atPath: first.directory + "/devices/pad")
-    let second = try Sandbox(in: box, hasDevices: true)
-    try send([frame(token: pad, identifier: 1)], to: second, in: box)
-    try #expect(second.readFeedback(box).map(\.token) == [pad])
   }
 
   @Test func `each topic has a feedback list of its own`() throws {

@@ -78,16 +78,6 @@ static size_t wrap(char *to, size_t room, const char *label, const uint8_t *byte
   return used + (size_t)snprintf(to + used, room - used, "\n-----END %s-----\n", label);
 }
 
-static void try_token(const uint8_t *bytes, size_t count) {
-  unsigned char key[CMBED_TOKEN_KEY] = {0}, token[CMBED_TOKEN] = {0}, content[CMBED_TOKEN_CONTENT], again[CMBED_TOKEN];
-  memcpy(key, bytes, count < sizeof key ? count : sizeof key);
-  if (count > sizeof key) memcpy(token, bytes + sizeof key, count - sizeof key < sizeof token ? count - sizeof key : sizeof token);
-  int opened = cmbed_token_open(content, key, token);
-  check(opened == 0 || opened == 1);
-  check(cmbed_token_seal(again, key, content) == CMBED_OK);
-  check((memcmp(again, token, sizeof token) == 0) == (opened == 1));
-}
-
 static void show_text(const uint8_t *bytes, size_t count) {
   char clean[32];
   cmbed_copy_clean(clean, sizeof clean, bytes, count);
@@ -101,13 +91,12 @@ static void show_text(const uint8_t *bytes, size_t count) {
   cmbed_date(date, seconds);
 }
 
-enum { CERTIFICATE, AUTHORITIES, KEY, KEY_DER, CERTIFICATE_DER, TOKEN, TEXT, KINDS };
+enum { CERTIFICATE, AUTHORITIES, KEY, KEY_DER, CERTIFICATE_DER, TEXT, KINDS };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   if (count == 0) return 0;
   unsigned kind = bytes[0] % KINDS;
   bytes++, count--;
-  if (kind == TOKEN) return try_token(bytes, count), 0;
   if (kind == TEXT) return show_text(bytes, count), 0;
   static char pem[65536];
   if (kind == KEY_DER || kind == CERTIFICATE_DER) {

@@ -632,17 +632,6 @@ static void test_signing(int version) {
   refuse_signing_key("damaged.p8", CMBED_FILE_INVALID, "is damaged");
 }
 
-static void test_tokens(int version) {
-  (void)version;
-  unsigned char key[CMBED_TOKEN_KEY], content[CMBED_TOKEN_CONTENT], token[CMBED_TOKEN], opened[CMBED_TOKEN_CONTENT];
-  memcpy(key, sent, sizeof key);
-  memcpy(content, sent + sizeof key, sizeof content);
-  CHECK(cmbed_token_seal(token, key, content) == CMBED_OK);
-  CHECK(cmbed_token_open(opened, key, token) == 1 && memcmp(opened, content, sizeof content) == 0);
-  token[7] ^= 1;
-  CHECK(cmbed_token_open(opened, key, token) == 0);
-}
-
 /* --- Web Push -------------------------------------------------------------------------------- */
 
 /* Decodes base64url, whose length is known. */
@@ -959,7 +948,6 @@ static const struct {
   {"the text for each refused certificate says what to do", test_refusals, 3},
   {"only its password decrypts a key", test_passwords, 0},
   {"OpenSSL verifies a signing key's signature, and the texts for other files say what is wrong", test_signing, 0},
-  {"a device token opens to the content that was sealed", test_tokens, 0},
   {"a text of Web Push is encrypted as in RFC 8291", test_webpush_vector, 0},
   {"a text of Web Push opens as it was, for the right keys and undamaged", test_webpush, 0},
   {"a point that is not on the curve is refused", test_points, 0},

@@ -328,24 +328,4 @@ int cmbed_webpush_pair(unsigned char private_key[32], unsigned char point[CMBED_
 /* Returns whether a point is on the curve P-256. */
 int cmbed_point_is_good(const unsigned char point[CMBED_POINT]);
 
-/* --- device tokens -------------------------------------------------------------------------- */
-
-/* The bytes of a token's content, of the token, and of the key that seals it. */
-#define CMBED_TOKEN_CONTENT 16
-#define CMBED_TOKEN 32
-#define CMBED_TOKEN_KEY 64
-
-/* Seals 16 bytes under a key, like SIV (RFC 5297). The token's first 16 bytes are the start of
-   HMAC-SHA256 over the content, under the key's first 32 bytes. The rest is the content in
-   AES-256-CTR under the key's last 32 bytes, with those 16 bytes as the first counter block. So the
-   same content always has the same token. Returns CMBED_OK or a negative code. */
-int cmbed_token_seal(unsigned char *token, const unsigned char *key, const unsigned char *content);
-
-/* Opens a token. Returns 1; or 0 if it was not sealed under this key, and then the content is
-   meaningless; or a negative code. */
-int cmbed_token_open(unsigned char *content, const unsigned char *key, const unsigned char *token);
-
-/* Computes a SHA-256. Returns CMBED_OK or a negative code. */
-int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count);
-
 #endif

@@ -7,15 +7,10 @@ final class Device {
   var name: Span<UInt8> { @_lifetime(immortal) get { CString.span(nameString.pointer) } }
   private let nameString: CString
   static let nameBytesMax = 32
-  /// The identifier that the device's tokens contain.
-  let identifier: UInt64
   var isOnline = true
   var apps: [Installation] = []
 
-  init(name: Span<UInt8>, identifier: UInt64) {
-    nameString = CString(name)
-    self.identifier = identifier
-  }
+  init(name: Span<UInt8>) { nameString = CString(name) }
 
   /// Returns a device's name; empty for nil.
   @_lifetime(immortal)
@@ -26,11 +21,6 @@ final class Device {
 
   func app(topic: Span<UInt8>) -> Installation? {
     for app in apps where app.topic.equals(topic) { return app }
-    return nil
-  }
-
-  func app(topicDigest: UInt64) -> Installation? {
-    for app in apps where app.topicDigest == topicDigest { return app }
     return nil
   }
 
@@ -57,9 +47,10 @@ final class Installation {
   /// The app's bundle identifier.
   var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(topicString.pointer) } }
   private let topicString: CString
-  let topicDigest: UInt64
   /// The token, or what the endpoint of a browser's subscription ends with.
   private(set) var token: DeviceToken
+  /// The token of the browser's subscription before this one.
+  var formerToken: DeviceToken?
   /// The keys of a browser's subscription; nil: this is an app.
   private(set) var browser: Browser?
   var isInstalled = true
@@ -77,7 +68,6 @@ final class Installation {
 
   init(topic: Span<UInt8>, token: DeviceToken, registered: Int64, screen: App) {
     topicString = CString(topic)
-    topicDigest = TokenContent.digest(topic: topic)
     self.token = token
     self.registered = registered
     self.screen = screen

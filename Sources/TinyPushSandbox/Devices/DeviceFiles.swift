@@ -4,8 +4,8 @@ import TinyPushAgent
 
 /// The files in the sandbox's directory that keep the devices over a restart.
 ///
-///     devices/NAME/device                 identifier, online
-///     devices/NAME/TOPIC/app              installed, registered, listed, gone, badge, token
+///     devices/NAME/device                 online
+///     devices/NAME/TOPIC/app              installed, registered, listed, gone, badge, token, former token
 ///     devices/NAME/TOPIC/stored           the notifications that are stored for the device
 ///     devices/NAME/TOPIC/browser          the keys of a page in a browser, see Browser
 ///     devices/NAME/TOPIC/encryption-key   the key that is set in the app
@@ -54,43 +54,39 @@ struct DeviceFiles: ~Copyable {
 
   // MARK: - Reading
 
-  func load(_ key: borrowing TokenKey) -> [Device] {
+  func load() -> [Device] {
     var devices: [Device] = []
     for name in DirectoryName.all(in: home.path("/devices"))
     where devices.count < Devices.countMax {
-      if let device = load(name.span, key) { devices.append(device) }
+      if let device = load(name.span) { devices.append(device) }
     }
     return devices
   }
 
-  private func load(_ name: Span<UInt8>, _ key: borrowing TokenKey) -> Device? {
+  private func load(_ name: Span<UInt8>) -> Device? {
     var text = Text(capacity: 4096)
-    guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0,
-      let identifier = Self.hexadecimal(Self.value("identifier", in: text.bytes))
-    else { return nil }
-    let device = Device(name: name, identifier: identifier)
+    guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0 else {
+      return nil
+    }
+    let device = Device(name: name)
     device.isOnline = !Self.value("online", in: text.bytes).equals("no")
     for topic in DirectoryName.all(in: path(name)) where device.apps.count < Devices.appsMax {
-      if let app = load(topic.span, of: device, key) { device.apps.append(app) }
+      if let app = load(topic.span, of: device) { device.apps.append(app) }
     }
     return device.apps.isEmpty ? nil : device
   }
 
-  private func load(
-    _ topic: Span<UInt8>, of device: Device, _ key: borrowing TokenKey
-  ) -> Installation? {
+  private func load(_ topic: Span<UInt8>, of device: Device) -> Installation? {
     var text = Text(capacity: 4096)
     guard Installation.isTopic(topic),
-      Home.read(path(topic, device.name, "/app"), into: &text) == 0
+      Home.read(path(topic, device.name, "/app"), into: &text) == 0,
+      let token = DeviceToken(hex: Self.value("token", in: text.bytes))
     else { return nil }
-    let content = TokenContent(
-      device: device.identifier, topic: TokenContent.digest(topic: topic))
     let app = Installation(
-      topic: topic,
-      token: DeviceToken(hex: Self.value("token", in: text.bytes)) ?? key.seal(content),
-      registered: Self.decimal("registered", in: text.bytes),
+      topic: topic, token: token, registered: Self.decimal("registered", in: text.bytes),
       screen: screen(
         of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
+    app.formerToken = DeviceToken(hex: Self.value("former", in: text.bytes))
     app.gone = Self.decimal("gone", in: text.bytes)
     app.isInstalled = !Self.value("installed", in: text.bytes).equals("no")
     app.isListed = Self.value("listed", in: text.bytes).equals("yes")
@@ -155,23 +151,11 @@ struct DeviceFiles: ~Copyable {
     Int64(Config.number(value(key, in: text)) ?? 0)
   }
 
-  private static func hexadecimal(_ digits: Span<UInt8>) -> UInt64? {
-    guard digits.count == 16 else { return nil }
-    var number: UInt64 = 0
-    for index in digits.indices {
-      guard let digit = DeviceToken.hexValue(digits[index]) else { return nil }
-      number = number << 4 | UInt64(digit)
-    }
-    return number
-  }
-
   // MARK: - Writing
 
   func write(_ device: Device) throws(Devices.Refusal) {
     var text = Text()
-    text.append("identifier ")
-    text.append(hex: device.identifier)
-    text.append(device.isOnline ? "\nonline yes\n" : "\nonline no\n")
+    text.append(device.isOnline ? "online yes\n" : "online no\n")
     try replace(path(device.name, "/device"), by: text)
   }
 
@@ -183,6 +167,10 @@ struct DeviceFiles: ~Copyable {
     text.append("\ngone ", app.gone)
     text.append("\nbadge ", app.screen.badge, "\ntoken ")
     text.append(hex: app.token.bytes)
+    if let former = app.formerToken {
+      text.append("\nformer ")
+      text.append(hex: former.bytes)
+    }
     text.append("\n")
     try replace(path(app.topic, device.name, "/app"), by: text)
     guard let browser = app.browser else { return }

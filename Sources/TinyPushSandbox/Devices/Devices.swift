@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The devices of this sandbox, and the key of their tokens.
+/// The devices of this sandbox, with their apps and tokens.
 ///
 /// A change is written to the sandbox's directory before the command that asked for it is answered.
 final class Devices {
@@ -14,15 +14,13 @@ final class Devices {
   static let first: StaticString = "phone"
 
   private(set) var all: [Device] = []
-  private let key: TokenKey
   private let files: DeviceFiles
   private var hasUnsaved = false
 
   /// Loads the devices of the directory, or creates the first one with the app of the agent.
   init(in home: Home, now: Int64) throws(SandboxFailure) {
-    key = try TokenKey(in: home)
     files = try DeviceFiles(in: home)
-    all = files.load(key)
+    all = files.load()
     guard all.isEmpty else { return }
     let request = Request(topic: CString(Credentials.topic))
     let token: DeviceToken
@@ -37,37 +35,27 @@ final class Devices {
   // MARK: - Tokens
 
   /// Returns where a token leads, for a client that may push to a topic.
-  func address(_ token: Span<UInt8>, topicDigest: UInt64) -> Address {
-    guard let content = key.open(token) else { return givenAddress(token, topicDigest) }
-    guard content.topic == topicDigest else { return .invalid(.otherTopic) }
-    for device in all where device.identifier == content.device {
-      if let app = device.app(topicDigest: topicDigest) { return .app(app, device) }
-    }
-    return .gone
-  }
-
-  /// Returns where a token leads that was given for an app, instead of made by the sandbox.
-  private func givenAddress(_ token: Span<UInt8>, _ topicDigest: UInt64) -> Address {
+  func address(_ token: Span<UInt8>, topic: Span<UInt8>) -> Address {
     for device in all {
       for app in device.apps where app.token.bytes.equals(token) {
-        return app.topicDigest == topicDigest ? .app(app, device) : .invalid(.otherTopic)
+        return app.topic.equals(topic) ? .app(app, device) : .invalid(.otherTopic)
       }
     }
     return .invalid(.notOurs)
   }
 
-  /// Returns where the name of a browser's subscription leads.
-  func subscription(_ token: Span<UInt8>) -> Address {
+  /// Returns where the name of a browser's subscription leads; nil: there is no such subscription.
+  ///
+  /// The browser may have subscribed again: then the installation has another token.
+  func subscription(_ token: Span<UInt8>) -> (Installation, Device)? {
     for device in all {
-      for app in device.apps where app.browser != nil && app.token.bytes.equals(token) {
-        return .app(app, device)
+      for app in device.apps where app.browser != nil {
+        if app.token.bytes.equals(token) || app.formerToken?.bytes.equals(token) == true {
+          return (app, device)
+        }
       }
     }
-    guard let content = key.open(token) else { return .invalid(.notOurs) }
-    for device in all where device.identifier == content.device {
-      if device.app(topicDigest: content.topic) != nil { return .invalid(.notOurs) }
-    }
-    return .gone
+    return nil
   }
 
   /// Whether any app has this topic.
@@ -92,8 +80,6 @@ final class Devices {
   /// Where a token leads.
   enum Address {
     case app(Installation, Device)
-    /// The token is of this sandbox, but its device was removed.
-    case gone
     case invalid(TokenProblem)
   }
 
@@ -154,14 +140,12 @@ final class Devices {
       device = known
     } else {
       guard all.count < Self.countMax else { throw .tooMany }
-      device = Device(name: name, identifier: Self.anyIdentifier())
+      device = Device(name: name)
     }
-    let content = TokenContent(
-      device: device.identifier, topic: TokenContent.digest(topic: request.topic.span))
     let app = Installation(
-      topic: request.topic.span, token: request.token ?? key.seal(content), registered: now,
+      topic: request.topic.span, token: request.token ?? Self.newToken(), registered: now,
       screen: files.screen(of: request.topic.span, on: device))
-    if request.isBrowser { try subscribe(app, of: device) }
+    if request.isBrowser { try subscribe(app) }
     try files.make(app, on: device, request)
     if device.apps.isEmpty { all.append(device) }
     device.apps.append(app)
@@ -182,11 +166,10 @@ final class Devices {
   }
 
   /// Gives a page in a browser a new subscription.
-  private func subscribe(_ app: Installation, of device: Device) throws(Refusal) {
+  private func subscribe(_ app: Installation) throws(Refusal) {
     guard let browser = Browser() else { throw .file(EIO) }
-    // Any number makes another name.
-    let content = TokenContent(device: device.identifier, topic: Self.anyIdentifier())
-    app.subscribe(browser, token: key.seal(content))
+    if app.browser != nil { app.formerToken = app.token }
+    app.subscribe(browser, token: Self.newToken())
   }
 
   /// Registers an app, which is installed again if it was deleted; a browser subscribes again.
@@ -201,7 +184,7 @@ final class Devices {
     app.isListed = false
     // Later than the time in the feedback list, which has seconds.
     app.registered = max(now, app.gone + 1)
-    if app.browser != nil { try subscribe(app, of: device) }
+    if app.browser != nil { try subscribe(app) }
     try files.write(app, of: device)
   }
 
@@ -251,10 +234,11 @@ final class Devices {
     return next
   }
 
-  private static func anyIdentifier() -> UInt64 {
-    var identifier: UInt64 = 0
-    _ = getrandom(&identifier, 8, 0)
-    return identifier
+  /// Returns a token that nobody can guess.
+  private static func newToken() -> DeviceToken {
+    var random = InlineArray<32, UInt8>(repeating: 0)
+    guard getrandom(&random, random.count, 0) == random.count else { fatalError("no random") }
+    return DeviceToken(bytes: random.span)!
   }
 }
 

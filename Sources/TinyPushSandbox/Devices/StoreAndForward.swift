@@ -91,16 +91,6 @@ final class StoreAndForward {
     return !arrival.collapseID.isEmpty && arrival.collapseID.equals(former.arrival.collapseID)
   }
 
-  /// Takes a notification to an app of a device that was removed.
-  func takeUndeliverable(
-    _ arrival: Arrival, token: Range<Int>, _ reader: borrowing FrameReader, topic: Span<UInt8>
-  ) {
-    guard let token = DeviceToken(bytes: reader.bytes(token)) else { return }
-    let now = journal.clock.unixSeconds
-    let error = FeedbackList.append(token, time: now, topic: topic, in: home)
-    journal.undeliverable(arrival, nil, topic: topic, token, isListed: true, error: error)
-  }
-
   /// Delivers the stored notifications of a device that is online again.
   func forward(to device: Device) {
     for app in device.apps {

@@ -272,7 +272,7 @@ final class HTTP2Session {
       expiration: acceptance.expiration, acceptedMs: journal.clock.unixMs, push: push)
     journal.accepted(arrival, push, acceptance, request)
     switch acceptance.destination {
-    case .anybody, .gone: break
+    case .anybody: break
     case .app(let app, let device):
       post.take(arrival, payload: request.payload, for: app, on: device)
     }

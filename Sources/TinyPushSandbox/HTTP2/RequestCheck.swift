@@ -222,14 +222,13 @@ final class RequestCheck {
     guard !frameCheck.isInvalid(token.bytes) else {
       throw Refusal(.badDeviceToken, .tokenListed)
     }
-    switch devices?.address(token.bytes, topicDigest: topic.digest) {
+    switch devices?.address(token.bytes, topic: topic.text) {
     case nil: return .anybody
     case .app(let app, let device)?:
       if let since = devices?.findGone(app, from: device, now: now) {
         throw Refusal(.unregistered, .words("the app is gone from the device"), since: since)
       }
       return .app(app, device)
-    case .gone?: throw Refusal(.unregistered, .words("the device is gone"), since: now)
     case .invalid(.otherTopic)?:
       throw Refusal(.deviceTokenNotForTopic, "the device token belongs to another app")
     case .invalid(let problem)?: throw Refusal(.badDeviceToken, .tokenInvalid(problem))

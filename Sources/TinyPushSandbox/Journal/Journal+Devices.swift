@@ -82,18 +82,14 @@ extension Journal {
   ///   - isListed: whether the token has just been added to the feedback list.
   ///   - error: why it could not be added (errno), or 0.
   func undeliverable(
-    _ arrival: Arrival, _ device: Device?, topic: Span<UInt8>, _ token: DeviceToken,
+    _ arrival: Arrival, _ device: Device, topic: Span<UInt8>, _ token: DeviceToken,
     isListed: Bool, error: Int32
   ) {
     tally.undeliverable += 1
     guard begins() else { return }
     if isJSON {
       beginEvent("undeliverable")
-      if let device {
-        out.member("device", string: device.name)
-      } else {
-        out.member(null: "device")
-      }
+      out.member("device", string: device.name)
       out.member("topic", string: topic)
       write(arrival)
       out.member("token", hex: token.bytes)
@@ -101,12 +97,7 @@ extension Journal {
       out.endLine()
     } else {
       beginLine()
-      if let device {
-        out.append("the app is gone from ", bytes: device.name)
-      } else {
-        out.append("the device is gone")
-      }
-      out.append(", token ")
+      out.append("the app is gone from ", bytes: device.name, ", token ")
       out.append(shortToken: token.bytes)
       if error != 0 {
         out.append("; cannot write the feedback list: ", cString: clinux_error_text(error))

@@ -7,9 +7,9 @@ struct LockScreens: ~Copyable {
   private static let countMax = 256
 
   struct Shown: BitwiseCopyable {
-    /// The digest of the device token and the collapse ID.
+    /// The hash of the device token and the collapse ID.
     var place: UInt64 = 0
-    /// The digest of the payload.
+    /// The hash of the payload.
     var content: UInt64 = 0
   }
 
@@ -42,11 +42,11 @@ struct LockScreens: ~Copyable {
     _ payload: Span<UInt8>, on token: Span<UInt8>, collapseID: Span<UInt8>
   ) -> Replacing {
     guard !collapseID.isEmpty else { return .nothing }
-    var name = Text(capacity: token.count + collapseID.count)
-    name.append(bytes: token)
-    name.append(bytes: collapseID)
-    let now = Shown(
-      place: TokenContent.digest(topic: name.bytes), content: TokenContent.digest(topic: payload))
+    var (place, content) = (Hash(), Hash())
+    place.add(token)
+    place.add(collapseID)
+    content.add(payload)
+    let now = Shown(place: place.value, content: content.value)
     for index in 0..<count where shown[index].place == now.place {
       let isSame = shown[index].content == now.content
       shown[index] = now

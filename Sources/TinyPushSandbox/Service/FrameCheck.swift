@@ -48,10 +48,9 @@ final class FrameCheck {
     }
     if isInvalid(reader.bytes(token)) { return .refused(.invalidToken, .tokenListed) }
     let destination: Destination
-    switch devices?.address(reader.bytes(token), topicDigest: topic.digest) {
+    switch devices?.address(reader.bytes(token), topic: topic.text) {
     case nil: destination = .anybody
     case .app(let app, let device)?: destination = .app(app, device)
-    case .gone?: destination = .gone(topic)
     case .invalid(let problem)?: return .refused(.invalidToken, .tokenInvalid(problem))
     }
     do throws(PayloadProblem) {
@@ -89,12 +88,8 @@ final class FrameCheck {
 final class Topic {
   var text: Span<UInt8> { @_lifetime(immortal) get { CString.span(string.pointer) } }
   private let string: CString
-  let digest: UInt64
 
-  init(_ text: Span<UInt8>) {
-    digest = TokenContent.digest(topic: text)
-    string = CString(text)
-  }
+  init(_ text: Span<UInt8>) { string = CString(text) }
 
   convenience init(of stream: borrowing TLSStream) {
     var text = Text(capacity: 128)
@@ -108,8 +103,6 @@ enum Destination {
   /// A nameless device, where every token is accepted.
   case anybody
   case app(Installation, Device)
-  /// A device of this sandbox that was removed.
-  case gone(Topic)
 }
 
 /// Whether a notification is accepted or refused.

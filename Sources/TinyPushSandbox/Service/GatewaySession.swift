@@ -143,8 +143,6 @@ final class GatewaySession {
     case .anybody: break
     case .app(let app, let device):
       post.take(arrival, payload: frame.payload ?? 0..<0, reader, for: app, on: device)
-    case .gone(let topic):
-      post.takeUndeliverable(arrival, token: frame.token ?? 0..<0, reader, topic: topic.text)
     }
   }
 

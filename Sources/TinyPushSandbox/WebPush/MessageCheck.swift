@@ -73,14 +73,13 @@ final class MessageCheck {
     guard let token = DeviceToken(hex: id), !frameCheck.isInvalid(token.bytes) else {
       throw RequestCheck.Refusal(.badPath, "there is no such subscription")
     }
-    switch devices.subscription(token.bytes) {
-    case .app(let app, let device):
-      guard app.isInstalled, let browser = app.browser else { break }
-      return (app, device, browser)
-    case .gone: break
-    case .invalid: throw RequestCheck.Refusal(.badPath, "there is no such subscription")
+    guard let (app, device) = devices.subscription(token.bytes) else {
+      throw RequestCheck.Refusal(.badPath, "there is no such subscription")
     }
-    throw RequestCheck.Refusal(.unregistered, "the browser has ended the subscription")
+    guard app.isInstalled, app.token == token, let browser = app.browser else {
+      throw RequestCheck.Refusal(.unregistered, "the browser has ended the subscription")
+    }
+    return (app, device, browser)
   }
 
   private static func urgency(

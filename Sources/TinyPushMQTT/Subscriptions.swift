@@ -66,12 +66,6 @@ public struct Subscriptions: ~Copyable {
       self.askAt = nil
       due |= refused
     }
-    while goneTold < gone.count {
-      let filter = gone.filter(goneTold)
-      // A filter that is wanted again must not miss a message between its end and its beginning.
-      guard filters.contains(filter) || session.unsubscribe(filter, at: now) else { return nil }
-      goneTold += 1
-    }
     while due != 0 {
       let index = due.trailingZeroBitCount
       let filter = filters.filter(index)
@@ -83,6 +77,12 @@ public struct Subscriptions: ~Copyable {
       guard let packetID = session.subscribe(filter, isState: false, at: now) else { return nil }
       asked[index] = packetID
       due &= due - 1
+    }
+    // The new filters come first, so that no message is missed that both match.
+    while goneTold < gone.count {
+      let filter = gone.filter(goneTold)
+      guard filters.contains(filter) || session.unsubscribe(filter, at: now) else { break }
+      goneTold += 1
     }
     return nil
   }

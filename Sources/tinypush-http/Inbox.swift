@@ -39,6 +39,8 @@ struct Inbox: ~Copyable {
   private var counts = Counts()
   /// The file of the requests that are held; nil: there is none.
   private var box: DropBox?
+  /// Whether the last file could not be written.
+  private var isSpoolBroken = false
   /// Why the file cannot be written.
   private var problem: DropBox.Problem?
   private var held: InlineArray<16, Held?> = .init(repeating: nil)
@@ -524,7 +526,12 @@ struct Inbox: ~Copyable {
     box = nil
     let problem = self.problem
     self.problem = nil
-    if let problem { log.write(.error, problem.text(spool.pointer), about: .spool) }
+    if let problem {
+      log.write(.error, problem.text(spool.pointer), about: .spool)
+    } else if isSpoolBroken {
+      log.write(.notice, "the spool can be written to again", about: .spool)
+    }
+    isSpoolBroken = problem != nil
     for index in 0..<heldCount {
       guard let held = held[index] else { continue }
       if let problem {

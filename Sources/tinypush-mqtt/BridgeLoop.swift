@@ -22,6 +22,8 @@ struct BridgeLoop: ~Copyable {
   private var events = EventPoll()
   var log = Log()
   private var isStopping = false
+  /// Whether the last file could not be written.
+  private var isSpoolBroken = false
   private var isReloadWanted = false
   /// How long the machine has been suspended since it started.
   private var asleep = Clock.asleep()
@@ -325,8 +327,11 @@ struct BridgeLoop: ~Copyable {
       var text = error.text(spool.pointer)
       text.append("; the broker keeps the messages, and sends them again in 30 s")
       log.write(.error, text, about: .spool)
+      isSpoolBroken = true
       return hangUp(needsPerson: true)
     }
+    if isSpoolBroken { log.write(.notice, "the spool can be written to again", about: .spool) }
+    isSpoolBroken = false
     bridge.wrote(at: Clock.now())
     // While messages keep coming, a crash would repeat all whose acknowledgement is not sent.
     send(at: now)

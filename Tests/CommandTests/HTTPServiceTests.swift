@@ -484,6 +484,7 @@ import Testing
     #expect(box.names(in: "tmp") == [])
     disk.makeRoom()
     #expect(try service.request("/family", "--data", "x").status == 202)
+    #expect(service.child.errors.contains(" notice: the spool can be written to again\n"))
     disk.isReadOnly = true
     #expect(try service.request("/family", "--data", "x").code == "spool")
   }

@@ -578,6 +578,7 @@ import Testing
     try bridge.line("the broker keeps the messages", in: .errors)
     disk.makeRoom()
     try wait(for: "all messages") { try Set(box.alerts()).count >= texts.count }
+    try bridge.line("the spool can be written to again", in: .errors)
     #expect(try bridge.terminate() == 0)
     #expect(try box.alerts() == texts)
   }

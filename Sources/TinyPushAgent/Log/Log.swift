@@ -68,6 +68,13 @@ public struct Log: ~Copyable {
     emit(priority, message.span)
   }
 
+  /// Logs a line about a state that has changed: see ``LogFolding``.
+  public mutating func write(_ priority: Priority, _ message: StaticString, about topic: Topic) {
+    var text = Text()
+    text.append(message)
+    write(priority, text, about: topic)
+  }
+
   /// Logs a line about a recurring event, or only counts it: see ``LogFolding``.
   ///
   /// - Parameter start: where the words begin that decide the kind of the line.

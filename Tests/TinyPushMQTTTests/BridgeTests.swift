@@ -274,6 +274,16 @@ private final class Pair {
   #expect(pair.broker.session?.filters == ["b"])
 }
 
+@Test func `a new subscription begins before an old one ends`() throws {
+  let pair = try Pair(["{payload}"], filters: ["a"])
+  _ = try pair.exchange()
+  try pair.take(["{payload}"], filters: ["#"])
+  _ = try pair.bridge.next(at: pair.now)
+  let sent = pair.bridge.output.array
+  // SUBSCRIBE and UNSUBSCRIBE.
+  #expect(sent.first == 0x82 && sent.contains(0xA2))
+}
+
 @Test(arguments: [[0xE0, 0x01, 0x8E], [0xF0, 0x00]], [0, 1])
 func `a message is written although the broker's next packet ends the connection`(
   packet: [UInt8], quality: Int

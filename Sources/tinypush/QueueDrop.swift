@@ -39,7 +39,7 @@ struct QueueDrop: ~Copyable {
     guard error == 0 else {
       text.flush()
       var message = Text()
-      QueueNames.append(file.name, to: &message)
+      QueueNames.append(file, to: &message)
       message.append(": ", cString: clinux_error_text(error))
       if error == ENOENT { message.append(": it may have been delivered") }
       if error == EISDIR { message.append(": the agent ignores it, and rmdir removes it") }
@@ -58,7 +58,7 @@ struct QueueDrop: ~Copyable {
       text.member("state", word: "dropped")
       text.endLine()
     } else {
-      QueueNames.append(file.name, to: &text)
+      QueueNames.append(file, to: &text)
       text.append(": dropped from ", file.place.name, "/\n")
     }
     if text.count > 16_384 { text.flush() }

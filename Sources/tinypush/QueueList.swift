@@ -179,7 +179,7 @@ struct QueueList: ~Copyable {
     if let columns {
       printFitting(file, columns, text.count - start)
     } else {
-      QueueNames.append(file.name, to: &text)
+      QueueNames.append(file, to: &text)
       while text.count - start < 65 { text.append(" ") }
       text.append("  ", printable: why)
     }
@@ -191,7 +191,7 @@ struct QueueList: ~Copyable {
   private mutating func printFitting(_ file: borrowing QueueFile, _ columns: Int, _ used: Int) {
     let nameColumns = Self.nameColumns(columns)
     var field = Text(capacity: 1280)
-    QueueNames.append(file.name, to: &field)
+    QueueNames.append(file, to: &field)
     terminal.append(field.bytes, shortenedTo: nameColumns, in: &text)
     for _ in min(field.count, nameColumns)..<nameColumns { text.append(" ") }
     text.append("  ")

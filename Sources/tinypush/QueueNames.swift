@@ -166,6 +166,12 @@ enum QueueNames {
   @inline(never)
   static func append(_ name: Span<UInt8>, to text: inout Text) { text.append(printable: name) }
 
+  /// Appends a file's name for people: in `later/`, that of the file from which the notification came.
+  @inline(never)
+  static func append(_ file: borrowing QueueFile, to text: inout Text) {
+    append(file.place == .later ? LaterName.rest(of: file.name) : file.name, to: &text)
+  }
+
   /// Appends a name for programs: unchanged if it is UTF-8, otherwise with escapes `\xNN`.
   @inline(never)
   static func append(json name: Span<UInt8>, to text: inout Text) {

@@ -291,6 +291,8 @@ import Testing
     try wait(for: "three files in later/") {
       box.names(in: "later").count == 3 && box.queued.isEmpty
     }
+    let listed = try queue(box, "--later").output
+    #expect(listed.count(of: "  two  ") == 2 && listed.contains("  \(name)  "), "\(listed)")
     #expect(try queue(box, "show", name).output.contains(#""Later""#))
     let both = try queue(box, "show", "two").output
     #expect(both.contains(#""One""#) && both.contains(#""Two""#), "\(both)")

@@ -89,12 +89,6 @@ int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count) {
   return mbedtls_md(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), bytes, count, digest) == 0 ? CMBED_OK : CMBED_INTERNAL;
 }
 
-int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
-  unsigned char point[CMBED_POINT];
-  int result = cmbed_signing_key_public(path, point, text);
-  return result == CMBED_OK ? cmbed_digest(digest, point, sizeof point) : result;
-}
-
 /* Converts a DER SEQUENCE of two INTEGERs to the two 32-byte numbers of a JWS (RFC 7518, section
    3.4). */
 static int unwrap(unsigned char *signature, unsigned char *der, size_t count) {

@@ -346,7 +346,7 @@ public struct MessageRules: ~Copyable {
         draft.add(data: text.trimmed(0..<equals).extract(text), text: scratch.unsafeBytes)
       case .collapseID:
         render(entry, message)
-        if setCollapseID() { needsCollapseID = false }
+        if draft.setCollapseID(scratch.unsafeBytes) { needsCollapseID = false }
       default:
         // Without a collapse ID, `again-after` compares payloads, and so finds repetitions itself.
         if entry.key == .againAfter { needsCollapseID = false }
@@ -373,27 +373,6 @@ public struct MessageRules: ~Copyable {
     } else {
       Template.append(value(entry), of: message, to: &scratch)
     }
-  }
-
-  /// Sets the collapse ID to ``scratch``; whether there is one.
-  ///
-  /// The service takes at most 64 bytes, no control characters, and no space at either end. Any
-  /// other value is replaced by its hash.
-  private mutating func setCollapseID() -> Bool {
-    let value = scratch.unsafeBytes.trimmed()
-    guard value.count > 0 else { return false }
-    var isFit = value.count <= 64
-    for index in value.indices where value[index] < .space || value[index] == .delete {
-      isFit = false
-    }
-    if isFit {
-      draft.set(.collapseID, to: value)
-    } else {
-      var hash = Hash()
-      hash.add(value)
-      draft.set(.collapseID) { $0.append(hex: hash.value) }
-    }
-    return true
   }
 }
 

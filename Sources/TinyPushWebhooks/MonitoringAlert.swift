@@ -73,31 +73,13 @@ struct MonitoringAlert {
   }
 
   /// Sets what the alert has in common with those that it replaces; empty: nothing.
+  ///
+  /// - Parameter key: the content of a string, with its escapes.
   private static func replace(_ key: Span<UInt8>, in draft: inout Draft) {
-    guard key.count > 0 else { return }
-    draft.set(.collapseID) { text in
-      if isCollapseID(key) {
-        text.append(bytes: key)
-      } else {
-        var hash = Hash()
-        hash.add(key)
-        text.append(hex: hash.value)
-      }
-    }
+    var plain = Text(capacity: key.count)
+    plain.append(unescaping: key)
+    _ = draft.setCollapseID(plain.bytes)
   }
-
-  /// Returns whether the content of a string can be a `collapse-id` as it is.
-  private static func isCollapseID(_ content: Span<UInt8>) -> Bool {
-    guard content.count <= collapseIDBytesMax else { return false }
-    for index in content.indices {
-      let byte = content[index]
-      if byte <= .space || byte >= .delete || byte == .backslash { return false }
-    }
-    return true
-  }
-
-  /// The most bytes of a `collapse-id` (Apple's documentation of `apns-collapse-id`).
-  private static var collapseIDBytesMax: Int { 64 }
 
   // MARK: - The alert's text
 

@@ -66,11 +66,7 @@ enum RecipientInvitation {
     if access(path, F_OK) != 0, clinux_errno() == ENOENT { try makeKey(path, arguments) }
     var point = InlineArray<65, UInt8>(repeating: 0)
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
-    let result = withUnsafeMutableBytes(of: &point) {
-      cmbed_signing_key_public(
-        path, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), words.room().baseAddress)
-    }
-    guard result == CMBED_OK else {
+    guard SigningKeyFile.read(path, &point, words.room().baseAddress!) == CMBED_OK else {
       var text = Text(capacity: 2048)
       text.append("vapid-key: ", cString: words.room().baseAddress)
       let mayRead = access(path, R_OK) == 0 || clinux_errno() != EACCES

@@ -378,13 +378,7 @@ struct SetupAnswers: ~Copyable {
       let certificate = UnsafeMutablePointer<cmbed_certificate>.allocate(capacity: 1)
       defer { certificate.deallocate() }
       return cmbed_certificate_read(certificate, path, nil, nil, words)
-    default:
-      let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
-      defer {
-        digest.deallocate()
-        clinux_wipe_stack()
-      }
-      return cmbed_signing_key_read(path, digest, words)
+    default: return SigningKeyFile.check(path, words)
     }
   }
 }

@@ -109,7 +109,15 @@ func `the link is that of Grafana's panel`(links: String, link: String) throws {
           + "\n", count: 2))
 }
 
-@Test(arguments: [String(repeating: "f", count: 65), "é", "\u{7F}", #"\u0001"#, #"\""#, "a b"])
+@Test(arguments: ["a b", #"{}:{alertname=\"A\"}"#, "é"])
+func `a fingerprint that is a collapse-id stays`(fingerprint: String) throws {
+  let lines = try notifications(
+    #"{"alerts":[{"labels":{"alertname":"A"},"fingerprint":"\#(fingerprint)"}]}"#)
+  #expect(refusal(of: lines) == nil)
+  #expect(lines.string.contains(#""collapse-id":"\#(fingerprint)""#))
+}
+
+@Test(arguments: [String(repeating: "f", count: 65), "a\u{7F}", #"a\u0001b"#])
 func `a fingerprint that is no collapse-id is replaced by its hash`(fingerprint: String) throws {
   let lines = try notifications(
     #"{"alerts":[{"labels":{"alertname":"A"},"fingerprint":"\#(fingerprint)"}]}"#)

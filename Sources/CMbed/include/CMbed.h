@@ -256,24 +256,20 @@ int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const 
 /* The bytes of a signature: the numbers r and s, 32 bytes each, big-endian. */
 #define CMBED_SIGNATURE 64
 
-/* Reads one of Apple's signing keys (PEM, PKCS#8, EC P-256, no password), and wipes it from memory.
-   `digest` receives the SHA-256 of the public key. Returns CMBED_OK, or a negative code with
-   `text`. */
-int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]);
+/* The bytes of a public key: an uncompressed point of the curve P-256. */
+#define CMBED_POINT 65
+
+/* Reads the public key of one of Apple's signing keys (PEM, PKCS#8, EC P-256, no password), and wipes
+   the key from memory. Returns CMBED_OK, or a negative code with `text`. */
+int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]);
 
 /* Reads one of these keys in the same way, and signs `bytes` with ES256 (RFC 7518, section 3.4). The
    same bytes always get the same signature (RFC 6979). */
 int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
                char text[CMBED_TEXT_MAX]);
 
-/* The bytes of a public key: an uncompressed point of the curve P-256. */
-#define CMBED_POINT 65
-
 /* Makes a signing key of that form, in PEM. Returns CMBED_OK, or a negative code with `text`. */
 int cmbed_signing_key_make(char pem[CMBED_PEM_MAX], char text[CMBED_TEXT_MAX]);
-
-/* Reads a signing key's public key. Returns CMBED_OK, or a negative code with `text`. */
-int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]);
 
 /* Returns whether the signature is valid for these bytes and this public key. */
 int cmbed_signature_is_good(const unsigned char signature[CMBED_SIGNATURE], const unsigned char point[CMBED_POINT],

@@ -143,6 +143,27 @@ public struct Draft: ~Copyable {
   /// Sets a value to a number.
   public mutating func set(_ key: Key, to number: UInt64) { set(key) { $0.append(number) } }
 
+  /// Sets the collapse ID to a value, or to its hash if the service does not take the value; returns
+  /// whether there is one.
+  ///
+  /// The service takes at most 64 bytes, no control characters, and no space at either end.
+  public mutating func setCollapseID(_ value: Span<UInt8>) -> Bool {
+    let value = value.trimmed()
+    guard value.count > 0 else { return false }
+    var isFit = value.count <= 64
+    for index in value.indices where value[index] < .space || value[index] == .delete {
+      isFit = false
+    }
+    if isFit {
+      set(.collapseID, to: value)
+    } else {
+      var hash = Hash()
+      hash.add(value)
+      set(.collapseID) { $0.append(hex: hash.value) }
+    }
+    return true
+  }
+
   /// Removes a value.
   public mutating func remove(_ key: Key) { places[Int(key.rawValue)] = nil }
 

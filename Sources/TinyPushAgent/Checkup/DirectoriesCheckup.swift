@@ -236,36 +236,37 @@ extension Checkup {
   /// Warns of recipients files with wrong lines, and of those with which an alert reaches nobody.
   private mutating func reportLines(_ config: borrowing Config) {
     let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
-    let names = files.names()
     var suppressed = SuppressedRecipients(config)
-    var start = 0
-    for index in 0..<names.count where names.unsafeBytes[index] == 0 {
-      let name = names.unsafeBytes.extracting(start..<index)
-      start = index + 1
-      var wrong: (line: UInt64, problem: RecipientsFile.Problem)?
-      _ = files.forEachLine(in: name) { number, line, _ in
-        if case .wrong(let problem, _) = line { wrong = (number, problem) }
-        return wrong == nil
-      }
-      if let wrong {
-        report.message.append(printable: name)
-        report.message.append(", line ", wrong.line, ": ")
-        report.message.append(wrong.problem.text)
-        report.advice.append("correct the line: nothing is sent to its recipient")
-        report.report("line", .warning)
-      }
-      let (recipients, reached) = suppressed.count(in: name)
-      // A file with only wrong lines has its warning.
-      guard reached == 0, recipients > 0 || wrong == nil else { continue }
-      report.message.append(printable: name)
-      report.message.append(
-        recipients == 0
-          ? " has no recipient" : ": nothing is sent to its recipients, which are suppressed")
-      report.advice.append(
-        recipients == 0
-          ? "add one with tinypush recipient add, or remove the file"
-          : "tinypush recipient list shows them; register or invite them again")
-      report.report("reach", .warning)
+    _ = files.forEachName { name in reportLines(of: name, files, &suppressed) }
+  }
+
+  private mutating func reportLines(
+    of name: Span<UInt8>, _ files: borrowing RecipientsFiles,
+    _ suppressed: inout SuppressedRecipients
+  ) {
+    var wrong: (line: UInt64, problem: RecipientsFile.Problem)?
+    _ = files.forEachLine(in: name) { number, line, _ in
+      if case .wrong(let problem, _) = line { wrong = (number, problem) }
+      return wrong == nil
     }
+    if let wrong {
+      report.message.append(printable: name)
+      report.message.append(", line ", wrong.line, ": ")
+      report.message.append(wrong.problem.text)
+      report.advice.append("correct the line: nothing is sent to its recipient")
+      report.report("line", .warning)
+    }
+    let (recipients, reached) = suppressed.count(in: name)
+    // A file with only wrong lines has its warning.
+    guard reached == 0, recipients > 0 || wrong == nil else { return }
+    report.message.append(printable: name)
+    report.message.append(
+      recipients == 0
+        ? " has no recipient" : ": nothing is sent to its recipients, which are suppressed")
+    report.advice.append(
+      recipients == 0
+        ? "add one with tinypush recipient add, or remove the file"
+        : "tinypush recipient list shows them; register or invite them again")
+    report.report("reach", .warning)
   }
 }

@@ -22,10 +22,7 @@ extension Checkup {
   mutating func reportSigningKey(
     _ item: StaticString, _ path: UnsafePointer<CChar>, _ reason: UnsafeMutablePointer<CChar>
   ) {
-    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
-    let result = cmbed_signing_key_read(path, digest, reason)
-    clinux_wipe_stack()
-    digest.deallocate()
+    let result = SigningKeyFile.check(path, reason)
     guard result == CMBED_OK else { return refuse(item, result, reason) }
     report.message.append(printable: path)
     report.message.append(", EC, 256 bits")

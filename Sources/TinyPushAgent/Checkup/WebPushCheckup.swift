@@ -24,21 +24,22 @@ extension Checkup {
 
   private mutating func findHosts(_ config: borrowing Config, _ hosts: inout TextList) {
     let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
-    let names = files.names()
-    var start = 0
-    for index in 0..<names.count where names.unsafeBytes[index] == 0 {
-      _ = files.forEachLine(in: names.unsafeBytes.extracting(start..<index)) { _, line, text in
-        guard case .recipient(let recipient) = line, !recipient.subscription.isEmpty else {
-          return true
-        }
-        let word = text.extracting(recipient.subscription)
-        do throws(Subscription.Problem) {
-          let host = word.extracting(try Subscription(word).authority)
-          if !hosts.contains(host) { _ = hosts.append(host) }
-        } catch {}
+    _ = files.forEachName { name in Self.findHosts(in: name, files, &hosts) }
+  }
+
+  private static func findHosts(
+    in name: Span<UInt8>, _ files: borrowing RecipientsFiles, _ hosts: inout TextList
+  ) {
+    _ = files.forEachLine(in: name) { _, line, text in
+      guard case .recipient(let recipient) = line, !recipient.subscription.isEmpty else {
         return true
       }
-      start = index + 1
+      let word = text.extracting(recipient.subscription)
+      do throws(Subscription.Problem) {
+        let host = word.extracting(try Subscription(word).authority)
+        if !hosts.contains(host) { _ = hosts.append(host) }
+      } catch {}
+      return true
     }
   }
 

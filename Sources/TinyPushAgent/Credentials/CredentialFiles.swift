@@ -23,9 +23,11 @@ extension Agent {
       result =
         config.signingKey.isEmpty
         ? try checkCertificate(config, text, message: &message)
-        : checkSigningKey(config.signingKey.pointer, text)
+        : SigningKeyFile.check(config.signingKey.pointer, text)
     }
-    if result == CMBED_OK, hasWebPush { result = checkSigningKey(config.vapidKey.pointer, text) }
+    if result == CMBED_OK, hasWebPush {
+      result = SigningKeyFile.check(config.vapidKey.pointer, text)
+    }
     if result == CMBED_OK {
       result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
     }
@@ -54,16 +56,6 @@ extension Agent {
       " has no topic: set topic to the bundle ID of your app, or use the app's push certificate"
     )
     throw .config
-  }
-
-  private static func checkSigningKey(
-    _ path: UnsafePointer<CChar>, _ text: UnsafeMutablePointer<CChar>
-  ) -> Int32 {
-    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
-    defer { digest.deallocate() }
-    let result = cmbed_signing_key_read(path, digest, text)
-    clinux_wipe_stack()
-    return result
   }
 }
 

@@ -36,11 +36,7 @@ struct VAPIDToken: ~Copyable {
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { reason.deallocate() }
     var point = InlineArray<65, UInt8>(repeating: 0)
-    let isRead = withUnsafeMutableBytes(of: &point) {
-      cmbed_signing_key_public(key, $0.bindMemory(to: UInt8.self).baseAddress, reason) == CMBED_OK
-    }
-    clinux_wipe_stack()
-    guard isRead else {
+    guard SigningKeyFile.read(key, &point, reason) == CMBED_OK else {
       problem.append(cString: reason)
       return false
     }

@@ -49,18 +49,6 @@ public struct RecipientsFiles: ~Copyable {
     return 0
   }
 
-  /// Returns the names of the files, each with a NUL behind it, as far as there is room.
-  @inline(never)
-  func names() -> Text {
-    var names = Text(capacity: 16_384)
-    _ = forEachName { name in
-      guard names.count + name.count < 16_000 else { return }
-      names.append(bytes: name)
-      names.append(byte: 0)
-    }
-    return names
-  }
-
   /// Calls `body` with each line of a file, its number from 1, and its meaning, until `body` returns
   /// false; returns 0 or an errno.
   @inline(never)

@@ -8,8 +8,6 @@ import Testing
 
   @Test(arguments: Way.allCases)
   func `the agent delivers a new file on an idle connection`(way: Way) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway)
     try box.drop(line(1, "first"), as: "first")
@@ -32,8 +30,6 @@ import Testing
   }
 
   @Test func `files leave the spool after the settle time`() throws {
-    let box = try Box()
-    defer { box.end() }
     for number in 1...5 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
@@ -46,8 +42,6 @@ import Testing
   }
 
   @Test func `SIGTERM makes the agent confirm and remove what it has sent`() throws {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try NotificationSet.plain(
       files: 50, lines: 50, in: box.path + "/notifications")
     try notifications.fill(box)
@@ -64,8 +58,6 @@ import Testing
   }
 
   @Test func `killing the agent in the middle of a delivery loses no notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try NotificationSet.plain(
       files: 1000, lines: 1000, in: box.path + "/notifications")
     try notifications.fill(box)
@@ -84,8 +76,6 @@ import Testing
   }
 
   @Test func `a second agent on the same spool reports the first and exits with 75`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let first = try box.agent(gateway)
     try first.line("connected to", in: .errors)
@@ -122,8 +112,6 @@ import Testing
   @Test(arguments: Half.allCases)
   func `the agent delivers a file that is being written only when it is complete`(half: Half) throws
   {
-    let box = try Box()
-    defer { box.end() }
     let (first, second) = half.parts
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
@@ -143,8 +131,6 @@ import Testing
   func `an agent that starts delivers a half-written file only when it is complete`(half: Half)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let (first, second) = half.parts
     let gateway = try Gateway(in: box)
     let file = try #require(fopen(box.spool + "/new/slow", "we"))
@@ -183,8 +169,6 @@ import Testing
   }
 
   @Test func `a file with the name of one that is being sent is delivered too`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=1s"])
     try box.drop(line(1, "before"), as: "same")
@@ -198,8 +182,6 @@ import Testing
   }
 
   @Test func `removing a file that the agent is sending does no harm`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--first", "1", "--close-after", "1"])
     let agent = try box.agent(gateway, ["settle=1h"])
     try box.drop(line(1, "gone"), as: "gone")
@@ -213,8 +195,6 @@ import Testing
   }
 
   @Test func `the agent leaves hidden, temporary and non-regular files in new/ alone`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let left = [".hidden", "backup~", "half.tmp", "half.part"]
     for name in left { try box.write(line(1, "no"), to: "spool/new/\(name)") }
@@ -231,8 +211,6 @@ import Testing
   }
 
   @Test func `the agent delivers by itself when the gateway is back`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try box.drop(line(1, "before"), as: "1")

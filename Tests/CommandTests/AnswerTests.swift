@@ -168,8 +168,6 @@ import Testing
 
   @Test func `run --once keeps the files and says to try again later if no gateway listens`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.drop(line(1), as: "one")
     let gateway = try Gateway(in: box)
     gateway.child.kill()

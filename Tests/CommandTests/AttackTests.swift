@@ -11,8 +11,6 @@ import Testing
   }
 
   @Test func `a group member cannot replace the spool's directories`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolAsPackaged()
     for name in ["new", "tmp", "failed"] {
       let moved = try attack(box, "mv \"$1/\(name)\" \"$1/other\"")
@@ -26,8 +24,6 @@ import Testing
   /// The group could write to the spool of 0.1.0, and may be able to write to one made by hand.
   @Test(arguments: ["queue", "send", "agent"])
   func `a command run by root does not follow a link that replaces new/`(way: String) throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let target = box.path + "/logrotate.d"
@@ -51,8 +47,6 @@ import Testing
   }
 
   @Test func `a file that root retries belongs to the agent and is never a linked file`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     try box.write("secret", to: "secret")
@@ -77,8 +71,6 @@ import Testing
   }
 
   @Test func `retry opens no recipients file outside the recipients directory`() throws {
-    let box = try Box()
-    defer { box.end() }
     let pipe = box.path + "/pipe"
     guard mkfifo(pipe, 0o666) == 0 else { throw Failure("mkfifo: errno \(errno)") }
     try box.write("", to: "recipients/family")
@@ -98,8 +90,6 @@ import Testing
   }
 
   @Test func `a group member cannot keep the agent from starting`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let first = try box.startAsPackaged(gateway)
     try first.line("connected to", in: .errors)
@@ -123,8 +113,6 @@ import Testing
 
   @Test func `group members cannot remove or change notifications that others have queued`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolAsPackaged()
     let sent = try box.run(
       ["setpriv", "--reuid=12346", "--regid=12346", "--groups=65534"]
@@ -146,8 +134,6 @@ import Testing
   @Test func `locks of others stop no change of the recipients, the suppressions and the queue`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.startAsPackaged(gateway)
     try agent.line("connected to", in: .errors)
@@ -187,8 +173,6 @@ import Testing
   }
 
   @Test func `a command that waits for a lock says so after 10 s`() throws {
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.state, 0o750)
     let holder = try box.start(
       ["flock", box.state + "/.lock", "sh", "-c", "echo holding; exec sleep 100"])
@@ -203,8 +187,6 @@ import Testing
   }
 
   @Test func `another process of the agent's user cannot read the agent's memory`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.startAsPackaged(gateway)
     try agent.line("connected to", in: .errors)
@@ -219,8 +201,6 @@ import Testing
   }
 
   @Test func `members can read the agent's records and not change them`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.startAsPackaged(gateway)
     try agent.line("connected to", in: .errors)
@@ -240,8 +220,6 @@ import Testing
   @Test func `an agent that starts closes a spool whose directories other users could replace`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway)
@@ -258,8 +236,6 @@ import Testing
   // MARK: - Files
 
   @Test func `a sparse file of 40 GB does not delay other files`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write("", to: "spool/new/a-giant")
     guard truncate(path, 40 << 30) == 0 else { throw Failure("truncate: errno \(errno)") }
     try box.drop(line(1, "behind"), as: "z")
@@ -278,8 +254,6 @@ import Testing
   }
 
   @Test func `directories in failed/ that occupy the needed names delay no other file`() throws {
-    let box = try Box()
-    defer { box.end() }
     for number in 0..<300 {
       for suffix in ["", ".other"] {
         try box.write("x", to: "spool/failed/n\(number)\(suffix)/within")
@@ -298,8 +272,6 @@ import Testing
   @Test func `a large file does not delay a notification with a collapse-id`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let many = (2..<400_000).map { line($0, "bulk") }.joined()
     try box.write(many, to: "spool/new/m")
     func collapsing(_ number: Int, _ alert: String) -> String {

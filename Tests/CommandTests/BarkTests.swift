@@ -62,16 +62,12 @@ import Testing
   }
 
   @Test func `Bark shows an alert with what belongs to it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let shown = try shown(box, [], device: [], Self.send)
     expect(shown)
     #expect(shown["encrypted"] == nil)
   }
 
   @Test(arguments: Key.all) func `Bark decrypts an alert under its key`(key: Key) throws {
-    let box = try Box()
-    defer { box.end() }
     let shown = try shown(box, key.settings, device: ["--encryption-key", key.text], Self.send)
     expect(shown)
     #expect(shown["encrypted"] as? Bool == true)
@@ -83,8 +79,6 @@ import Testing
       (["--encryption-key", "another key.0123"], "under another key, or in another mode"),
     ] as [([String], String)])
   func `a phone without the key shows a word and no text`(device: [String], note: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let shown = try shown(box, Key.all[0].settings, device: device, Self.send)
     #expect(shown["text"] as? String == "Encrypted")
     #expect(shown["title"] is NSNull)
@@ -94,8 +88,6 @@ import Testing
   @Test(arguments: Build.all)
   func `openssl decrypts what every build sends, and the service gets no text`(build: String) throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
     try box.drop(
       #"{"token":"\#(token(1))","payload":{"aps":{"alert":"Tank low"},"url":"http://u"}}"#,

@@ -4,7 +4,7 @@ import Testing
 /// This machine seen as a board with the package installed and set up for a sandbox.
 ///
 /// A command run on the board finds the test's `/usr/bin/tinypush`, `/etc/tinypush` and spool.
-/// Call `end()` in a `defer`: it kills the services that were started.
+/// The services that were started end with the box.
 final class Board {
   let sandbox: Sandbox
   /// The directory of the board's files: see `Tests/Tools/asinstalled`.
@@ -16,6 +16,7 @@ final class Board {
     self.box = box
     sandbox = try Sandbox(in: box, hasDevices: true)
     root = box.path + "/board"
+    box.atEnd(killServices)
     let extracted = try box.run(["dpkg-deb", "--extract", Packages.file("tinypush"), root])
     guard extracted.status == 0 else { throw Failure(extracted.errors) }
     let systemctl = try String(contentsOfFile: Build.tools + "/systemctl", encoding: .utf8)
@@ -67,7 +68,7 @@ final class Board {
     box.text("sandbox/\(name).pem") + box.text("sandbox/client-key.pem")
   }
 
-  func end() {
+  private func killServices() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: root + "/run")) ?? []
     for name in names where name.hasSuffix(".pid") {
       let number = text("run/" + name).trimmingCharacters(in: .newlines)

@@ -1,13 +1,31 @@
 import Foundation
 import Testing
 
+/// The box of the test that runs; it is made when the test first uses it, and ends with the test.
+var box: Box { TestBox.current!.box }
+
+/// Makes the box of a test, and ends it.
+final class TestBox: @unchecked Sendable {
+  @TaskLocal static var current: TestBox?
+  private var made: Box?
+
+  var box: Box {
+    if made == nil { made = try! Box() }
+    return made!
+  }
+
+  func end() { made?.end() }
+}
+
 /// The directory and the processes of one test.
 ///
-/// Call `end()` in a `defer`: it kills the processes and removes the directory.
+/// A test that needs more than its own ``box`` calls `end()` of the others in a `defer`: that kills
+/// the processes and removes the directory.
 final class Box {
   let path: String
   private var children: [Child] = []
   private var ports: [Port] = []
+  private var ends: [() -> Void] = []
 
   init() throws {
     // A write to a program that has ended must fail, and not end the tests.
@@ -19,7 +37,12 @@ final class Box {
     }
   }
 
+  /// Calls `body` before the processes of the test are killed.
+  func atEnd(_ body: @escaping () -> Void) { ends.append(body) }
+
   func end() {
+    for body in ends.reversed() { body() }
+    ends = []
     for child in children {
       child.kill()
       if let crash = child.crash { Issue.record("\(crash)") }

@@ -40,8 +40,6 @@ import Testing
   // MARK: - With Python
 
   @Test func `a browser shows byte for byte what Python's cryptography encrypts`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let subscription = try subscribe(box, sandbox)
     let bodies = [#"40\u00b0 \"warm\"\n\\ 🌊"#, "", "Ünïcödé \u{7F} 日本語"]
@@ -82,8 +80,6 @@ import Testing
   }
 
   @Test func `the sandbox names messages that a browser cannot decrypt or does not show`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let subscription = try subscribe(box, sandbox)
     let other = try subscribe(box, sandbox, "tablet")
@@ -121,8 +117,6 @@ import Testing
   }
 
   @Test func `an offline browser gets its messages after a restart of the sandbox`() throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
     let subscription = try subscribe(box, first)
     try first.device(box, "offline", "laptop")
@@ -159,8 +153,6 @@ import Testing
       ("odd-body@1", 502, nil), ("slow+100ms@1", 201, nil),
     ] as [(String, Int?, Int?)])
   func `faults affect messages for browsers`(fault: String, status: Int?, code: Int?) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", fault], hasDevices: true)
     let subscription = try subscribe(box, sandbox)
     let sent = try box.run([
@@ -183,8 +175,6 @@ import Testing
   // MARK: - With curl
 
   @Test func `curl gets the answers of browsers' services`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let subscription = try subscribe(box, sandbox)
     let object = try #require(
@@ -240,8 +230,6 @@ import Testing
   // MARK: - The screen and the commands
 
   @Test func `the screen shows cards, and mistakes in words`() throws {
-    let box = try Box()
-    defer { box.end() }
     let child = try box.start(
       Build.command(Build.host) + ["sandbox", "--dir", "sandbox", "--port", "0"])
     try child.line("ready; Ctrl-C ends it")
@@ -267,8 +255,6 @@ import Testing
   }
 
   @Test func `the device commands know browsers`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let first = try subscribe(box, sandbox)
     let name = try #require(first.firstMatch(of: #/\/push/([0-9a-f]{64})","expirationTime":null,/#))

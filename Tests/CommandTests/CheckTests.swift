@@ -55,8 +55,6 @@ import Testing
   func `check names the line and column of an error and marks it in the source line`(row: Checking)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write(row.text, to: "notes.json")
     let said = try box.tinypush("check", path)
     #expect(said.status == 65)
@@ -94,8 +92,6 @@ import Testing
   }
 
   @Test func `check accepts valid files and exits with 66 if one cannot be read`() throws {
-    let box = try Box()
-    defer { box.end() }
     let one = try box.write(Self.good, to: "one.json")
     let many = try box.write(String(repeating: Self.good, count: 5000), to: "many.json")
     let said = try box.tinypush("check", one, many)
@@ -144,8 +140,6 @@ import Testing
   func `every build of check reports all problems in the order of their positions`(build: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.write(Self.notes, to: "notes.json")
     try box.write(Self.family, to: "recipients/family")
     let directory = box.path + "/recipients"
@@ -230,8 +224,6 @@ import Testing
   // MARK: - Warnings, many problems, hostile files
 
   @Test func `check exits with 0 if there are only warnings`() throws {
-    let box = try Box()
-    defer { box.end() }
     let text = #"{"token":"\#(Self.one)","payload":{ "aps":{"alert":{"body":"x"}}}}"#
     let said = try box.tinypush("check", "-", input: text + "\n" + Self.good)
     #expect(said.status == 0)
@@ -245,8 +237,6 @@ import Testing
   @Test func `check reports the first 1000 problems of a notification and counts the rest`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let tokens = (0..<3000).map { _ in #""1""# }.joined(separator: ",")
     let text = #"{"tokens":[\#(tokens)],"payload":{"aps":{"alert":"x"}}}"#
     let said = try box.tinypush("check", "-", input: text)
@@ -267,8 +257,6 @@ import Testing
   func `check escapes control characters of a hostile file and name, and prints valid JSON`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let command = try ["sh", "-c", Self.hostile, "sh", box.path] + Build.command(Build.host)
     let said = try box.run(command + ["check"])
     #expect(said.status == 65)
@@ -296,8 +284,6 @@ import Testing
   ]
 
   @Test func `check prints colours to a terminal unless NO_COLOR or TERM=dumb is set`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write(#"{"token":"123","payload":{"aps":{"alert":"x"}}}"#, to: "n")
     let command = try Self.onTerminal + Build.command(Build.host) + ["check", path]
     let shown = try box.run(command, environment: ["TERM": "xterm", "NO_COLOR": ""])
@@ -319,8 +305,6 @@ import Testing
 
   @Test func `check takes a file for a recipients file by its directory or by --recipients`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let inside = try box.write(Self.family, to: "recipients/family")
     let outside = try box.write(Self.family, to: "family")
     let setting = "recipients=\(box.path)/recipients"
@@ -353,8 +337,6 @@ import Testing
   }
 
   @Test func `check reads each named recipients file once`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write(token(1), to: "recipients/default")
     try box.write("# none yet", to: "recipients/empty")
     try box.write("123\n\(token(1))\n", to: "recipients/wrong")

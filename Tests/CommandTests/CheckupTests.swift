@@ -41,8 +41,6 @@ import Testing
   func `check reports every item of a sound set-up as ok`(version: (build: String, tls: String))
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls)
     let agent = try box.start(
       Build.command(version.build) + ["run"] + box.wellSettings(gateway.port))
@@ -95,8 +93,6 @@ import Testing
   }
 
   @Test func `check prints the items under headings, with the advice below each`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let path = try box.write("# all by -o\n", to: "tinypush.conf")
     let settings = try box.wellSettings(gateway.port)
@@ -149,8 +145,6 @@ import Testing
   }
 
   @Test func `the worst problem decides the exit status of check, not the first`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     gateway.child.kill()
     #expect(try box.checkup(gateway.port).status == 69)
@@ -170,8 +164,6 @@ import Testing
   // MARK: - The configuration
 
   @Test func `check --json reports a configuration that cannot be used`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write("settle = 5s\nwindow = many\n", to: "tinypush.conf")
     let ended = try box.tinypush("check", "--json", "--config", path)
     let checkup = try Checkup(ended)
@@ -184,8 +176,6 @@ import Testing
 
   @Test func `relative paths start at the configuration or name credentials of the service`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     for name in ["client.pem", "client.key"] {
       let target = box.path + "/etc/credentials/" + name
@@ -336,8 +326,6 @@ import Testing
       settings: ["ca=@/server.key"]),
   ])
   func `check reports what is wrong with the certificate or its key`(row: Row) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try expect(row, of: gateway, in: box)
   }
@@ -362,8 +350,6 @@ import Testing
     throws
   {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let key = box.path + "/client.key"
     try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
@@ -402,8 +388,6 @@ import Testing
 
   @Test func `a certificate, CA file or configuration closed to the agent is an error`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
@@ -444,8 +428,6 @@ import Testing
   @Test func `check advises once to renew an expired certificate that the gateway refuses too`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let checkup = try box.checkup(gateway.port, certificate: "client-expired")
     #expect(checkup.status == 78)
@@ -554,8 +536,6 @@ import Testing
   func `check reports each step of the connection to the gateway`(
     row: Row, version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(
       in: box, certificate: row.server, ca: row.ca, tls: version.tls, row.script)
     let checkup: Checkup
@@ -588,8 +568,6 @@ import Testing
   }
 
   @Test func `check reports an address at which nothing listens`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     gateway.child.kill()
     let none = try box.checkup(gateway.port)
@@ -604,8 +582,6 @@ import Testing
   }
 
   @Test func `check reports a gateway whose TLS version is too old`() throws {
-    let box = try Box()
-    defer { box.end() }
     let server = try box.start([
       "openssl", "s_server", "-accept", "127.0.0.1:0", "-tls1_1", "-rev", "-cipher",
       "ALL:@SECLEVEL=0",
@@ -624,8 +600,6 @@ import Testing
   // MARK: - The clock
 
   @Test func `check reports a clock that is not set and skips the certificate's dates`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.run([
       "cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", box.path + "/clock.so",

@@ -11,8 +11,6 @@ import Testing
   }
 
   @Test func `the agent connects as soon as the clock is set`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.drop(line(1, "hello"), as: "hello")
     let page = "status=" + box.path + "/page"
@@ -50,8 +48,6 @@ import Testing
     Row(arguments: ["--not-before", "soon"], status: 64, says: "takes UNIX seconds"),
   ])
   func `send refuses a time relative to now while the clock is not set`(row: Row) throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.run(
       Build.command(Build.host)
         + ["send", "Hi", "--token", token(1), "-o", "spool=\(box.spool)"] + row.arguments,
@@ -63,8 +59,6 @@ import Testing
 
   @Test(arguments: ["binary", "http2"])
   func `a ttl counts from the arrival of the file even if no agent runs`(way: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.wall, .awake])
     let start = Int(Date().timeIntervalSince1970)
     for (number, words) in [(1, ["late", "--ttl", "60s"]), (2, ["early", "--ttl", "10m"])] {

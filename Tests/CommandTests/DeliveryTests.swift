@@ -6,8 +6,6 @@ import Testing
   /// The counts are smaller for builds that run under qemu.
   @Test(arguments: Build.all)
   func `every build delivers thousands of files and lines`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let (files, lines) = build == Build.host ? (3000, 50_000) : (300, 5000)
     let notifications = try NotificationSet.plain(
       files: files, lines: lines, in: box.path + "/notifications")
@@ -38,8 +36,6 @@ import Testing
     Way(build: Build.recent, format: 0, tls: "1.3"),
   ])
   func `every frame format arrives over every TLS version`(way: Way) throws {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try NotificationSet.plain(
       files: 300, lines: 700, in: box.path + "/notifications")
     try notifications.fill(box)
@@ -59,8 +55,6 @@ import Testing
   }
 
   @Test func `two large files that came at the same moment are read apart`() throws {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try NotificationSet(box.path + "/notifications")
     let now = Int(Date().timeIntervalSince1970) * 1_000_000_000
     for (name, numbers) in [("a", 1...4000), ("b", 4001...8000)] {
@@ -81,8 +75,6 @@ import Testing
 
   @Test func `files of every layout arrive, and their invalid notifications go to failed/`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try NotificationSet(box.path + "/notifications")
     try notifications.add(
       """

@@ -23,8 +23,6 @@ import Testing
 
   @Test(arguments: Token.allCases)
   func `the sandbox refuses a foreign token as invalid and says why`(kind: Token) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let own = try sandbox.token(box, "token", "phone")
     let (token, words) =
@@ -66,8 +64,6 @@ import Testing
   }
 
   @Test func `a message without a recipient goes to the device made at the first start`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let sent = try box.tinypush("send", "Tank low", "--config", sandbox.config)
     #expect(sent.status == 0, "\(sent.errors)")
@@ -85,8 +81,6 @@ import Testing
 
   @Test func `the sandbox keeps the newest notification of each app for an offline device`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try box.makeCertificate("mail", topic: "com.example.mail", in: sandbox)
     let phone = try sandbox.token(box, "token", "phone")
@@ -127,8 +121,6 @@ import Testing
   }
 
   @Test func `the sandbox drops a stored notification when it expires, without feedback`() throws {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.wall])
     let now = Int(Date.now.timeIntervalSince1970)
     try clocks.set(.wall, to: now)
@@ -151,8 +143,6 @@ import Testing
   }
 
   @Test func `devices and their stored notifications survive a restart of the sandbox`() throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
     let phone = try first.token(box, "token", "phone")
     let pad = try first.token(box, "add", "pad")
@@ -194,8 +184,6 @@ import Testing
   @Test func `feedback lists an uninstalled app once, and again only after another delivery`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let start = Int(Date.now.timeIntervalSince1970)
     let phone = try sandbox.token(box, "token", "phone")
@@ -226,8 +214,6 @@ import Testing
   }
 
   @Test func `the agent sends to a suppressed token again after its app registers`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let phone = try sandbox.token(box, "token", "phone")
     func deliver(_ text: String, registered: Int? = nil) throws -> Child {
@@ -255,8 +241,6 @@ import Testing
   }
 
   @Test func `feedback lists an uninstalled app only once its device is online`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let phone = try sandbox.token(box, "token", "phone")
     try sandbox.device(box, "offline", "phone")
@@ -271,8 +255,6 @@ import Testing
   }
 
   @Test func `each topic has a feedback list of its own`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try box.makeCertificate("mail", topic: "com.example.mail", in: sandbox)
     let phone = try sandbox.token(box, "token", "phone")
@@ -288,8 +270,6 @@ import Testing
   @Test func `the sandbox sends a million feedback lines in 16 MB and keeps one added meanwhile`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let phone = try sandbox.token(box, "token", "phone")
     try sandbox.device(box, "uninstall", "phone")
@@ -338,8 +318,6 @@ import Testing
   // MARK: - Commands
 
   @Test func `a device command that is not possible fails with a status and a reason`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     func expect(_ status: Int32, _ why: String, _ words: String...) throws {
       let child = try box.run(
@@ -385,8 +363,6 @@ import Testing
   }
 
   @Test func `device list prints the devices and their apps as text and as JSON`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let pad = try sandbox.token(
       box, "add", "pad", "--topic", "com.example.mail")
@@ -414,8 +390,6 @@ import Testing
   // MARK: - Faults
 
   @Test func `faults also apply to notifications for devices`() throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
     let phone = try first.token(box, "token", "phone")
     let pad = try first.token(box, "add", "pad")
@@ -439,8 +413,6 @@ import Testing
   @Test(arguments: [("close", ""), ("garbage=10", hex("no answer "))])
   func `a timed fault happens once and without a notification`(fault: String, heard: String) throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "\(fault)@200ms"])
     // No client sends anything. The fault happens only on the first connection.
     let client = try sandbox.client(box)

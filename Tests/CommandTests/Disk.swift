@@ -3,7 +3,7 @@ import Testing
 
 /// A small tmpfs under a box's spool or one of its directories, to be filled up or made read-only.
 ///
-/// Call `end()` in a `defer`: it unmounts the disk. Needs root; without root `init` throws.
+/// The disk is unmounted at the end of the test. Needs root; without root `init` throws.
 final class Disk {
   private let path: String
   private var fillers: [String] = []
@@ -14,6 +14,8 @@ final class Disk {
     guard mount("tinypush", path, "tmpfs", 0, options) == 0 else {
       throw Failure("mount: \(String(cString: strerror(errno))); these tests are run as root")
     }
+    // Also if the disk is busy.
+    CommandTests.box.atEnd { umount2(path, Int32(MNT_DETACH)) }
   }
 
   convenience init(under box: Box, at directory: String = "", _ options: String) throws {
@@ -21,9 +23,6 @@ final class Disk {
     guard directory == "" else { return }
     for name in ["new", "failed", "tmp"] { mkdir("\(path)/\(name)", 0o777) }
   }
-
-  /// Unmounts the disk even if it is busy.
-  func end() { umount2(path, Int32(MNT_DETACH)) }
 
   var isReadOnly = false {
     didSet {

@@ -12,8 +12,6 @@ import Testing
   @Test func `delivered files that the agent may not remove are delivered once`() throws {
     try #require(geteuid() == 0, "needs root")
     let files = 100
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
     let agent = try box.unprivilegedAgent(gateway, ["settle=20s", "rescan=1s"])
@@ -37,8 +35,6 @@ import Testing
   @Test func `files wait that the agent may not move from new/`() throws {
     try #require(geteuid() == 0, "needs root")
     let files = 600
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
     let agent = try box.unprivilegedAgent(gateway, ["settle=300ms", "rescan=1s"])
@@ -60,10 +56,7 @@ import Testing
   func `refused notifications stay in new/ until failed/ can be written to`(resource: Disk.Resource)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let disk = try Disk(under: box, "size=1m,nr_inodes=200")
-    defer { disk.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
     let clocks = try Clocks(in: box, [.awake])
     let agent = try box.agent(gateway, ["settle=1h"], environment: clocks.environment)
@@ -103,8 +96,6 @@ import Testing
   }
 
   @Test func `an unreadable file moves to failed/ unchanged, however long its name`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     let names = ["secret", String(repeating: "n", count: 250), String(repeating: "s", count: 255)]
     for name in names {
@@ -128,8 +119,6 @@ import Testing
   }
 
   @Test func `the agent moves a directory, link or pipe in failed/ out of the way`() throws {
-    let box = try Box()
-    defer { box.end() }
     let failed = box.spool + "/failed/"
     let aside = try box.write("untouched", to: "aside")
     mkdir(failed + "directory", 0o755)
@@ -149,8 +138,6 @@ import Testing
   }
 
   @Test func `the agent finds spool directories that were removed and created again`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try agent.line("connected to", in: .errors)
@@ -167,8 +154,6 @@ import Testing
   }
 
   @Test func `the agent scans the spool even without inotify`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let without = "echo 0 >/proc/sys/user/max_inotify_instances; exec \"$@\""
     let agent = try box.start(

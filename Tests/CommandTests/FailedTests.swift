@@ -23,8 +23,6 @@ import Testing
   }
 
   @Test func `unreadable files of the same name are all kept, listed and retried`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
     let name = String(repeating: "n", count: 255)
@@ -57,8 +55,6 @@ import Testing
   }
 
   @Test func `the originals of large refused files of the same name are all kept`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     for number in 1...3 {
       let text = String(repeating: Self.wrong, count: 1001) + line(number, "number \(number)")
@@ -73,8 +69,6 @@ import Testing
   }
 
   @Test func `directories in failed/ move out of the way under numbered names`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     for number in 1...3 {
       let name = "\(box.spool)/failed/name"
@@ -95,8 +89,6 @@ import Testing
   ])
   func `a line torn by a power cut does not damage the next one`(kind: String, torn: String) throws
   {
-    let box = try Box()
-    defer { box.end() }
     let kept = #"{"failed":{"reason":"kept","file":"a"}}"#
     try box.write(kept + "\n" + torn, to: "spool/failed/a")
     try box.drop(Self.wrong, as: "a")
@@ -122,8 +114,6 @@ import Testing
   func `what was written of a record that the disk has no room for is taken back`(before: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     if before != "" { try box.write(before, to: "spool/failed/a") }
     #expect(try deliverWrong(before.utf8.count + 10, box, gateway) == 74)
@@ -134,8 +124,6 @@ import Testing
   }
 
   @Test func `a record is not taken back while another program changes failed/`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let before = "{\"first\":1}\n"
     try box.write(before, to: "spool/failed/a")
@@ -151,8 +139,6 @@ import Testing
   }
 
   @Test func `failed-size limits the bytes in failed/, and the oldest files go first`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms", "failed-size=64K"])
     let text = #"{"token":"12","payload":{"x":"\#(String(repeating: "x", count: 1000))"}}"#
@@ -170,8 +156,6 @@ import Testing
   @Test func `failed-size also limits the records of one file that is refused again and again`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms", "failed-size=64K"])
     let text = (1...20).map { _ in
@@ -188,8 +172,6 @@ import Testing
   }
 
   @Test func `the newest record stays even if it is larger than failed-size`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let large = String(repeating: "{\"token\":\"12\", \"x\":\"\(token(1))\"}\n", count: 1500)
     try box.drop(Self.wrong, as: "before")
@@ -208,8 +190,6 @@ import Testing
   func `a torn file in later/ is not refused while its source is still in new/`(
     torn: String, kind: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let name = "1700000000.0000000000000000.00112233445566aa.alarm"
     try box.write(torn, to: "spool/later/" + name)

@@ -72,8 +72,6 @@ import Testing
   func `a fault loses no notification, and the agent's closing line is true`(row: Row, way: Way)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try Self.notifications.get()
     try notifications.fill(box)
     let peer = try Faulty(row, way, in: box)
@@ -113,8 +111,6 @@ import Testing
   @Test func `a half-open connection after two closed ones loses no notification`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try Self.notifications.get().fill(box)
     let faults = ["close@\(Self.count / 8)", "close@\(Self.count / 4)", "stall@\(Self.count / 2)"]
     let sandbox = try Sandbox(in: box, faults.flatMap { ["--fault", $0] })
@@ -152,8 +148,6 @@ import Testing
   func `the agent finds the notification that breaks the gateway and delivers the others`(
     poison: Poison
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let notifications = try NotificationSet.plain(
       files: 1500, lines: 500, in: box.path + "/notifications")
     try notifications.fill(box)
@@ -180,8 +174,6 @@ import Testing
   // MARK: - Killed agents, two agents
 
   @Test func `killing the agent again and again loses no notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let start = ContinuousClock.now
     let gateway = try Gateway(in: box)
     let kills = Self.count / 100
@@ -223,8 +215,6 @@ import Testing
   }
 
   @Test func `only one of two agents on a spool delivers, and nothing is sent twice`() throws {
-    let box = try Box()
-    defer { box.end() }
     try Self.notifications.get().fill(box)
     let gateway = try Gateway(in: box)
     let start = ContinuousClock.now

@@ -80,8 +80,6 @@ import Testing
   func `feedback lists every received token and reports an incomplete stream`(
     row: Row, version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, tls: version.tls, row.script)
     let pull: Child
     if row.script.contains("silence") {
@@ -112,8 +110,6 @@ import Testing
   }
 
   @Test func `feedback --json prints each device, and then the sums`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "3"])
     let pull = try box.run(
       Build.command(Build.host) + ["feedback", "--json"] + box.feedbackSettings(service))
@@ -127,8 +123,6 @@ import Testing
   }
 
   @Test func `feedback keeps tuples with odd sizes and times and reports them`() throws {
-    let box = try Box()
-    defer { box.end() }
     func digits(_ bytes: Int) -> String { String(repeating: "ab", count: bytes) }
     let file = try box.write(
       """
@@ -175,8 +169,6 @@ import Testing
   }
 
   @Test func `received tuples stay on disk until the list and its directory are synced`() throws {
-    let box = try Box()
-    defer { box.end() }
     let outage = try Outage(in: box, .unsynced)
     let service = try FeedbackService(in: box, ["--tuples", "100", "--share", "50"])
     // First the directory cannot be synced for the received tuples, then not for the list.
@@ -198,8 +190,6 @@ import Testing
   }
 
   @Test func `feedback-timeout ends a stream that arrives byte by byte`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(
       in: box, ["--tuples", "1000", "--cut", "byte", "--pause", "0.02"])
     let pull = try box.pull(service, ["feedback-timeout=100ms"])
@@ -210,8 +200,6 @@ import Testing
   }
 
   @Test func `feedback stops after 64 MB of a stream and keeps what it received`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ["--endless"])
     let pull = try box.pull(service, [], ["--quiet"])
     #expect(pull.status == 75, "\(pull.output)\(pull.errors)")
@@ -232,8 +220,6 @@ import Testing
   func `feedback exits with 78 if the service refuses the certificate`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ca: "other-ca", tls: version.tls)
     let pull = try box.pull(service, build: version.build)
     #expect(pull.status == 78, "\(pull.errors)")
@@ -242,8 +228,6 @@ import Testing
   }
 
   @Test func `feedback does not read from a service whose certificate it cannot verify`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(
       in: box, certificate: "server-unknown-ca", ["--tuples", "10"])
     let pull = try box.pull(service)
@@ -254,8 +238,6 @@ import Testing
   }
 
   @Test func `feedback exits with 69 if nothing listens`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box)
     service.child.kill()
     let pull = try box.pull(service)
@@ -265,8 +247,6 @@ import Testing
   }
 
   @Test func `feedback does not connect if key and certificate do not match`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "10"])
     let pull = try box.pull(service, ["key=" + Certificates.path("client-mismatch.key")])
     #expect(pull.status == 78, "\(pull.errors)")
@@ -278,8 +258,6 @@ import Testing
   // MARK: - Several pulls
 
   @Test func `later pulls add to the suppression list and clear nothing`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(
       in: box, ["--tuples", "1000", "--first", "1", "--stop-after", "20000", "--end", "reset"])
     let first = try box.pull(service)
@@ -296,8 +274,6 @@ import Testing
   }
 
   @Test func `a second pull does not read the service while the first one waits for it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(
       in: box,
       [
@@ -318,8 +294,6 @@ import Testing
   }
 
   @Test func `a pull merges a million tokens into a list of a million in 32 MB of memory`() throws {
-    let box = try Box()
-    defer { box.end() }
     let count = 1_000_000
     let service = try FeedbackService(in: box, ["--tuples", "\(2 * count)", "--share", "\(count)"])
     for turn in 1...2 {
@@ -346,8 +320,6 @@ import Testing
   // MARK: - Beside an agent
 
   @Test func `a running agent stops sending to the tokens that a pull adds`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let page = "status=" + box.path + "/page"
     let agent = try box.agent(gateway, ["settle=300ms", "state=" + box.state, page])
@@ -377,8 +349,6 @@ import Testing
   @Test func `feedback does not read the service if the state directory cannot be written to`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "1000"])
     let missing = try box.pull(service, ["state=\(box.path)/missing/state"])
     #expect(missing.status == 73, "\(missing.errors)")
@@ -387,7 +357,6 @@ import Testing
     #expect(occupied.status == 73, "\(occupied.errors)")
     mkdir(box.state, 0o755)
     let disk = try Disk(at: box.state, "size=2m,nr_inodes=50")
-    defer { disk.end() }
     for resource in Disk.Resource.allCases {
       try disk.fill(resource)
       let full = try box.pull(service)
@@ -408,8 +377,6 @@ import Testing
 
   @Test func `feedback run by a user without access to state does not read the service`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "10"])
     mkdir(box.state, 0o755)
     let key = path(box)
@@ -427,11 +394,8 @@ import Testing
   private func path(_ box: Box) -> String { box.path + "/client.key" }
 
   @Test func `a disk that fills up during a pull loses no received tuple`() throws {
-    let box = try Box()
-    defer { box.end() }
     let outage = try Outage(in: box, .kill)
-    let disk = try Disk(at: box.state, "size=16m")
-    defer { disk.end() }
+    _ = try Disk(at: box.state, "size=16m")
     try writeFile(String(repeating: "x", count: 13 << 20), to: box.state + "/ballast")
     // The second pull must fit on the disk, however few of the tuples of the first one were sent.
     let service = try FeedbackService(in: box, ["--tuples", "100000", "--share", "50000"])

@@ -8,8 +8,6 @@ import Testing
   // MARK: - A broker that refuses
 
   @Test func `messages come in though the broker lets nobody publish to the fleet`() throws {
-    let box = try Box()
-    defer { box.end() }
     let access = try box.write("topic readwrite alerts/#\n", to: "acl")
     let broker = try Mosquitto(in: box, "allow_anonymous true\nacl_file \(access)")
     let bridge = try box.member(of: broker, "one")
@@ -24,8 +22,6 @@ import Testing
   }
 
   @Test func `fleet says that the broker refuses the subscription`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box, DynamicSecurity.settings(in: box))
     try box.rules(broker, "fleet = tinypush\n" + Self.simple)
     let fleet = try box.fleet()
@@ -34,8 +30,6 @@ import Testing
   }
 
   @Test func `messages come in though the broker refuses the connection with a will`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try box.start(["python3", Build.tools + "/willbroker.py"])
     let port = try broker.line("listening ").dropFirst("listening ".count)
     try box.write(
@@ -51,8 +45,6 @@ import Testing
   @Test func `the bridge stays connected to a broker that closes if a box publishes its state`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let broker = try box.start(["python3", Build.tools + "/willbroker.py", "--closes"])
     let port = try broker.line("listening ").dropFirst("listening ".count)
     try box.write(
@@ -113,8 +105,6 @@ import Testing
   }
 
   @Test func `fleet ends with 0 if all boxes are connected`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, "fleet = tinypush\n")
     let now = Int(Date().timeIntervalSince1970)
@@ -129,8 +119,6 @@ import Testing
   @Test func `fleet prints hostile states as they are safe for a terminal and for JSON Lines`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, "fleet = tinypush\n")
     let hostile = [
@@ -152,8 +140,6 @@ import Testing
   }
 
   @Test func `fleet needs the setting, and refuses names that are no levels of a topic`() throws {
-    let box = try Box()
-    defer { box.end() }
     func check(_ rules: String, says words: String) throws {
       try box.write(rules, to: "mqtt.conf")
       let child = try box.fleet()
@@ -169,8 +155,6 @@ import Testing
   }
 
   @Test func `a fleet of another name is joined at SIGHUP`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     let bridge = try box.member(of: broker, "one")
     try wait(for: "the state") { try !broker.retained(below: "tinypush/fleet").isEmpty }
@@ -187,8 +171,6 @@ import Testing
   }
 
   @Test func `a box without a subscription publishes its state`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, "fleet = tinypush\nclient-id = one\n")
     let bridge = try box.bridge()
@@ -201,8 +183,6 @@ import Testing
   // MARK: - Home Assistant
 
   @Test func `Home Assistant finds a box, and each value in its state`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     let sandbox = try Sandbox(in: box)
     // The wrong file makes a problem that the page shows.

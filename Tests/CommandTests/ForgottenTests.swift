@@ -18,8 +18,6 @@ import Testing
   @Test(arguments: Silence.allCases)
   func `notifications lost on a forgotten connection arrive over a new one`(silence: Silence) throws
   {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.awake, .asleep])
     let network = try Network(in: box)
     // answer-timeout is long, so that the agent must notice the missing TCP acknowledgements.

@@ -51,8 +51,6 @@ import Testing
   func `the sandbox reads every format, split into records of any size`(
     format: Int, recordBytes: Int
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let notes = try box.write(Self.contents.map(\.line).joined(), to: "notes")
     let stream = box.path + "/stream"
     let made = try box.run([
@@ -86,8 +84,6 @@ import Testing
 
   @Test(arguments: [0, 1, 2])
   func `the agent writes every format`(format: Int) throws {
-    let box = try Box()
-    defer { box.end() }
     let notes = try box.write(
       Self.contents.map { $0.line.replacing(":", with: " :\n\t ") }.joined(), to: "notes")
     try box.drop(box.text("notes"), as: "notes")
@@ -132,8 +128,6 @@ import Testing
       Row("token of zeros", 8, token: token(0)),
     ], [0, 1])
   func `the sandbox refuses wrong frames of the legacy formats`(row: Row, format: Int) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let good = Self.legacy(format)
     let client = try sandbox.client(
@@ -153,8 +147,6 @@ import Testing
   @Test func `the sandbox sends a long feedback list again after a client that left early`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let count = 300_000
     let numbers = 1_700_000_000..<1_700_000_000 + count

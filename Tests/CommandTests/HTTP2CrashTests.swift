@@ -11,8 +11,6 @@ import Testing
   @Test func `kills over HTTP/2 lose no notification, and a repeat has the same identifiers`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
     var number = 0
     func take(_ count: Int) -> String {

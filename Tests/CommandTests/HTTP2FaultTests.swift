@@ -40,8 +40,6 @@ import Testing
   ]
 
   @Test func `run --once does not wait for hours until a device takes more`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "too-many-requests=7200@2"])
     for number in 1...3 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
     let agent = try box.start(Self.command(gateway.port, in: box))
@@ -61,8 +59,6 @@ import Testing
   )
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", row.fault])
     let port = way == .distant ? try Proxy(in: box, to: gateway.port).port : gateway.port
     try Self.notifications.get().fill(box)

@@ -30,8 +30,6 @@ import Testing
   func `the status page counts the causes of resent notifications`(
     fault: String, words: String, cause: String, text: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let agent = try agent(
       box, fault: fault, untilItLogs: words,
       cause == "no_answer" ? ["answer-timeout=2s"] : ["answer-timeout=5m"])
@@ -52,8 +50,6 @@ import Testing
   }
 
   @Test func `the status page shows that the service refuses the configuration`() throws {
-    let box = try Box()
-    defer { box.end() }
     let agent = try agent(
       box, fault: "bad-certificate", untilItLogs: "the service refuses the configuration")
     try wait(for: "the page to show it") { try page(box)["configuration_refused"] != nil }

@@ -13,8 +13,6 @@ import Testing
   func `the agent delivers over HTTP/2 with a certificate or a provider token`(identity: Identity)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, identity)
     try box.drop(Self.lines(300), as: "many.ndjson")
     let run = try box.deliver(gateway, identity)
@@ -31,8 +29,6 @@ import Testing
   }
 
   @Test(arguments: Build.all) func `every build delivers over HTTP/2`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
     try box.drop(line(1, "Tank low"), as: "one")
     let run = try box.deliver(gateway, .token, build: build)
@@ -55,8 +51,6 @@ import Testing
   func `no fault of the service loses a notification or shows one twice`(
     fault: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(
       in: box, .certificate, fault.split(separator: " ").flatMap { ["--fault", "\($0)"] })
     try box.drop(Self.lines(100), as: "many.ndjson")
@@ -78,8 +72,6 @@ import Testing
   }
 
   @Test func `a token that was accepted before is not suppressed by one refusal`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(
       in: box, .certificate,
       ["--fault", "answer=400:BadDeviceToken@2", "--fault", "answer=400:BadDeviceToken@4"])
@@ -118,8 +110,6 @@ import Testing
   }
 
   @Test func `refused requests go to failed/ with the service's reason`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(
       in: box, .certificate,
       [
@@ -148,8 +138,6 @@ import Testing
   @Test(arguments: ["bad-certificate", "bad-topic", "invalid-token"])
   func `nothing leaves the spool while the service refuses the configuration`(fault: String) throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
     for number in 1...5 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
     let run = try box.deliver(gateway)
@@ -160,8 +148,6 @@ import Testing
   }
 
   @Test func `consecutive runs use one provider token`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
     for number in 1...3 {
       try box.drop(line(number, "Alert \(number)"), as: "n\(number)")
@@ -175,8 +161,6 @@ import Testing
   }
 
   @Test func `an agent that stops waits for the answers to its open requests`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "slow=2000"])
     try box.drop(line(1, "Tank low"), as: "one")
     let agent = try box.agent(gateway)
@@ -189,8 +173,6 @@ import Testing
   func `an agent that stops without answers ends within the time it asked systemd for`(
     timeout: String, microseconds: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let manager = try NotifySocket(in: box)
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "silent"])
     try box.drop(line(1), as: "one")

@@ -18,8 +18,6 @@ import Testing
 
   @Test func `the rules of the manual page take webhooks of GitHub, Uptime Kuma and others`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: "idle = 5s\n" + Self.rules())
     func sent(_ json: String, to target: String) throws -> NSDictionary {
       let made = try service.notifications(service.post(json: json, to: target))
@@ -69,8 +67,6 @@ import Testing
   }
 
   @Test func `a request to which no rule applies is no failure, and in the log`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: Self.rules())
     let good = Self.failedRun.replacing("failure", with: "success")
     let answer = try service.post(json: good, to: "/github")
@@ -97,8 +93,6 @@ import Testing
   func `a request that a rule cannot take is refused`(
     target: String, options: [String], status: Int, code: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(
       in: box, settings: Self.rules() + "[/badge]\nbadge = {payload.badge}\n")
     let answer = try service.request(target, options)
@@ -112,8 +106,6 @@ import Testing
   }
 
   @Test func `a rule of one part leaves notifications alone`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: "[/#]\nalert = all of {path}\n")
     #expect(try service.notifications(service.post(json: HTTPServiceTests.notification)).count == 1)
     #expect(try service.notifications(service.request("/", "--data", "x")).count == 1)
@@ -123,8 +115,6 @@ import Testing
   }
 
   @Test func `the answer says what is wrong with the body for a rule`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(
       in: box, settings: "[/a]\ntitle = {payload.text}\nalert = {payload}\n")
     let text = try service.request(
@@ -141,8 +131,6 @@ import Testing
 
   @Test func `a rule takes texts, several rules make several alerts, and rules come first`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(
       in: box,
       settings: """
@@ -175,8 +163,6 @@ import Testing
   }
 
   @Test func `a program that sends no header may have the token in the path of a rule`() throws {
-    let box = try Box()
-    defer { box.end() }
     let secret = "0123456789abcdef0123456789abcdef"
     let file = try box.write(secret + "\nab/cd+ef==ghijklmn\n%41bcdefghijklmnopq\n", to: "tokens")
     let service = try HTTPService(in: box, settings: "token-file = \(file)\n" + Self.rules())
@@ -197,8 +183,6 @@ import Testing
   }
 
   @Test func `--try prints what the rules make of a request`() throws {
-    let box = try Box()
-    defer { box.end() }
     let settings = try box.write(
       Self.rules() + "[/badge]\nto = nobody\nbadge = {payload.badge}\n", to: "http.conf")
     for name in ["family", "default"] { try box.write(token(1) + "\n", to: "recipients/\(name)") }
@@ -259,8 +243,6 @@ import Testing
   }
 
   @Test func `--try needs no permission to read the tokens`() throws {
-    let box = try Box()
-    defer { box.end() }
     let tokens = try box.write("0123456789abcdef\n", to: "tokens")
     let settings = try box.write("token-file = \(tokens)\n[/a]\nalert = x\n", to: "http.conf")
     chmod(tokens, 0)

@@ -6,8 +6,6 @@ import Testing
   static let notification = #"{"to": "family", "payload": {"aps": {"badge": 1}}}"#
 
   @Test func `a text becomes a notification for a recipients file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let answer = try service.request("/family?title=Cellar", "--data", "Tank low")
     #expect(answer.members["notifications"] as? Int == 1)
@@ -22,8 +20,6 @@ import Testing
 
   @Test(arguments: Build.all)
   func `every build takes texts and JSON`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, build: build)
     for answer in [
       try service.request("/family", "--data", "Tank low"),
@@ -35,8 +31,6 @@ import Testing
   }
 
   @Test func `notifications in JSON go into one file as they are`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let text = Self.notification + "\n " + Self.notification
     let answer = try service.post(json: text)
@@ -46,8 +40,6 @@ import Testing
   }
 
   @Test func `a mistake is reported as check reports it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let text =
       Self.notification + "\n" + #"{"to": "family", "payload": {"aps": {"é": 1, "badge": "3"}}}"#
@@ -98,8 +90,6 @@ import Testing
     (["--request", "OPTIONS", "--header", "Origin: https://example.com", "/"], 403, "web-page"),
   ])
   func `a wrong request changes nothing`(options: [String], status: Int, code: String) throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("", to: "recipients/empty")
     let service = try HTTPService(in: box)
     let target = try #require(options.last)
@@ -111,8 +101,6 @@ import Testing
   }
 
   @Test func `a text that looks like a form is a text if the client says so`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let body = "message=50%&title=T"
     for (type, alert) in [("text/plain; charset=utf-8", body), ("", body)] {
@@ -128,8 +116,6 @@ import Testing
   }
 
   @Test func `a text for default needs that file or a token`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     try FileManager.default.removeItem(atPath: box.path + "/recipients/default")
     let token = String(repeating: "0b", count: 32)
@@ -140,8 +126,6 @@ import Testing
 
   @Test(arguments: [[], ["--header", "Expect:"], ["--header", "Transfer-Encoding: chunked"]])
   func `a request that is too large is refused`(options: [String]) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let answer = try service.request(
       "/family", options + ["--data-binary", "@-"], input: String(repeating: "x", count: 1_200_000))
@@ -157,8 +141,6 @@ import Testing
   }
 
   @Test func `alerts that are resolved replace those that fire`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     var ids: [String?] = []
     for (path, status) in [("/alertmanager/family", "firing"), ("/grafana/family", "resolved")] {
@@ -176,8 +158,6 @@ import Testing
   // MARK: - Who may send
 
   @Test func `with tokens only requests that carry one are taken`() throws {
-    let box = try Box()
-    defer { box.end() }
     let (old, new) = ("0123456789abcdef", "fedcba9876543210")
     let file = try box.write("# the kitchen\n\(old)\n\(new)\n", to: "token")
     let service = try HTTPService(in: box, settings: "token-file = \(file)\n")
@@ -194,8 +174,6 @@ import Testing
   }
 
   @Test func `an address that other machines reach needs a token`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush-http"
     for address in ["0.0.0.0:0", "[::]:0"] {
       let refused = try box.run([program, "-o", "spool=" + box.spool, "--listen", address])
@@ -336,8 +314,6 @@ import Testing
     Sending("HEAD", "--head", "/family/publish?message=x", status: 405, becomes: ""),
   ])
   func `programs for other services can send`(sending: Sending) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let target = try #require(sending.options.last)
     let answer = try service.request(target, sending.options.dropLast())
@@ -353,8 +329,6 @@ import Testing
   }
 
   @Test func `programs for Gotify show a token in their own way`() throws {
-    let box = try Box()
-    defer { box.end() }
     let token = "0123456789abcdef"
     let file = try box.write(token + "\n", to: "token")
     let service = try HTTPService(in: box, settings: "token-file = \(file)\n")
@@ -377,8 +351,6 @@ import Testing
   func `a request with the marks of a web page of another site is refused`(
     header: String, status: Int
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let port = try box.port().number
     let service = try HTTPService(in: box, address: "127.0.0.1:\(port)")
     let header = header.replacing("PORT", with: "\(port)")
@@ -394,8 +366,6 @@ import Testing
   }
 
   @Test func `a GET over TCP sends only with a token`() throws {
-    let box = try Box()
-    defer { box.end() }
     let file = try box.write("0123456789abcdef\n", to: "token")
     for (settings, header, status) in [
       ("", "Accept: */*", 403), ("token-file = \(file)\n", "Accept: */*", 401),
@@ -415,8 +385,6 @@ import Testing
   }
 
   @Test func `with a token a proxy may pass on its own name`() throws {
-    let box = try Box()
-    defer { box.end() }
     let file = try box.write("0123456789abcdef\n", to: "token")
     let port = try box.port().number
     _ = try HTTPService(
@@ -430,8 +398,6 @@ import Testing
   }
 
   @Test func `nothing of a request gets into the log`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     for target in ["/mark?mark=mark", "/mark", "/family?title=mark", "/%0amark"] {
       for more in [["--header", "Origin: mark"], ["--request", "MARK"], []] {
@@ -448,8 +414,6 @@ import Testing
   // MARK: - As a service
 
   @Test func `a service that systemd has started ends without requests`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: "idle = 5s\n", isActivated: true)
     #expect(try service.request("/family", "--data", "x").status == 202)
     #expect(try service.child.wait() == 0)
@@ -457,8 +421,6 @@ import Testing
   }
 
   @Test func `a spool that cannot be written is reported`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     try FileManager.default.removeItem(atPath: box.spool + "/new")
     let answer = try service.request("/", "--data", "x")
@@ -470,11 +432,8 @@ import Testing
 
   @Test(arguments: Disk.Resource.allCases)
   func `a full disk is reported, and leaves nothing behind`(resource: Disk.Resource) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let disk = try Disk(under: box, "size=256k,nr_inodes=64")
-    defer { disk.end() }
     try disk.fill(resource)
     let full = try service.request("/family", "--include", "--data", "x")
     #expect(full.status == 503)
@@ -517,8 +476,6 @@ import Testing
 
   @Test(arguments: ["", "POST /family HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"])
   func `clients that send nothing more do not hold up others without end`(bytes: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let slow = try connect(20, sending: bytes, to: service, in: box)
     #expect(try service.request("/family", "--data", "x").status == 202)
@@ -527,8 +484,6 @@ import Testing
   }
 
   @Test func `requests that come together share a file and its sync`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     // A stopped process finds all requests at once when it goes on.
     kill(service.child.id, SIGSTOP)
@@ -563,11 +518,8 @@ import Testing
   }
 
   @Test func `a full disk is told to all requests that came together`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let disk = try Disk(under: box, "size=256k,nr_inodes=64")
-    defer { disk.end() }
     try disk.fill(.bytes)
     let answers = try (1...8).map { number in
       try box.start([
@@ -586,8 +538,6 @@ import Testing
   }
 
   @Test func `connections over TCP leave room for the UNIX socket`() throws {
-    let box = try Box()
-    defer { box.end() }
     let port = try box.port().number
     let service = try HTTPService(in: box, address: "127.0.0.1:\(port)")
     let holder = try box.start([
@@ -613,8 +563,6 @@ import Testing
 
   @Test func `one address cannot take the room of others`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let file = try box.write("0123456789abcdef\n", to: "token")
     let service = try HTTPService(
       in: box, settings: "token-file = \(file)\n", address: "10.1.2.3:8077",
@@ -648,8 +596,6 @@ import Testing
   }
 
   @Test func `a head that comes slowly is not awaited for a minute`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let slow = try box.run([
       "python3", "-c",
@@ -676,8 +622,6 @@ import Testing
   }
 
   @Test func `a request that SIGTERM cuts off is not answered and leaves nothing`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let child = try connect(
       1, sending: "POST /family HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx", to: service,
@@ -689,8 +633,6 @@ import Testing
   }
 
   @Test func `only a socket is replaced by a socket`() throws {
-    let box = try Box()
-    defer { box.end() }
     let file = try box.write("precious", to: "file")
     let program = "\(Build.directory)/\(Build.host)/tinypush-http"
     let refused = try box.run([program, "-o", "spool=" + box.spool, "--listen", file])
@@ -727,8 +669,6 @@ import Testing
     ("idle = 60s\n  idle 90s", "http.conf:2: expected KEY = VALUE"),
   ])
   func `a wrong setting is named`(line: String, words: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let settings = try box.write(line + "\n", to: "http.conf")
     let refused = try box.run([
       "\(Build.directory)/\(Build.host)/tinypush-http", "--settings", settings, "--listen",

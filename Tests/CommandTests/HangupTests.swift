@@ -13,8 +13,6 @@ import Testing
   }
 
   @Test func `an agent in a terminal stops in order when the terminal is closed`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let page = "status=\(box.path)/status"
     let (terminal, pipe) = try run(
@@ -34,8 +32,6 @@ import Testing
 
   @Test(arguments: Sign.allCases)
   func `an agent that runs as a service reloads when a terminal is closed`(sign: Sign) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let page = "status=\(box.path)/status"

@@ -46,8 +46,6 @@ import Testing
     Row("Tank", "low", words: "unexpected argument `low`: put the message in quotes"),
   ])
   func `send answers a mistake with what to write instead`(row: Row) throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write(Self.whole, to: "whole.json")
     try box.write(token(1), to: "recipients/default")
     let sent = try box.send(row.arguments, input: row.input)
@@ -68,8 +66,6 @@ import Testing
   func `send accepts valid arguments that resemble a mistake`(arguments: [String], aps: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.write("Hello {", to: "other.txt")
     let sender = try box.start(box.sending(["--token", token(1)] + arguments))
     try wait(for: "a file in new/; \(sender.errors)") { !box.queued.isEmpty }
@@ -79,8 +75,6 @@ import Testing
   }
 
   @Test func `common options may stand before the command`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try box.write("spool = \(box.spool)\n", to: "tinypush.conf")
     for options in [
       ["--config", config], ["--config=\(config)"], ["-c", config], ["-c\(config)"],
@@ -97,8 +91,6 @@ import Testing
   }
 
   @Test func `check names the command for a configuration given as a notification file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let good = try box.write(Self.whole, to: "good.conf")
     for text in ["# nothing\n", "spool = x\n", ""] {
       let path = try box.write(text, to: "tinypush.conf")

@@ -33,10 +33,7 @@ import Testing
   }
 
   @Test func `a unit of systemd that fails sends an alert`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let unit = try Recipe.text("alert.service")
     let watched = try Recipe.text("on-failure")
@@ -68,10 +65,7 @@ import Testing
 
   @Test func `a user of a unit with restrictions sends with the group and the spool alone`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let unit = try Recipe.text("restricted")
     let group = try #require(unit.firstMatch(of: #/SupplementaryGroups=(.+)/#)).1
@@ -96,8 +90,6 @@ import Testing
   }
 
   @Test func `a unit without the spool sends over the socket of tinypush-http`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let recipe = try Recipe.text("restricted-http")
     #expect(recipe.contains("/run/tinypush-http.sock"))
@@ -116,10 +108,7 @@ import Testing
   // MARK: - Hooks
 
   @Test func `NUT sends its message`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     let settings = try Recipe.text("nut")
     let command = try #require(settings.firstMatch(of: #/NOTIFYCMD (.+)/#)).1
     #expect(settings.contains("NOTIFYFLAG ONBATT SYSLOG+EXEC\n"))
@@ -137,10 +126,7 @@ import Testing
   }
 
   @Test func `apcupsd sends the name of the event`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     // The package has a script for some of the events.
     try board.write("#!/bin/sh\nexit 1\n", to: "etc/apcupsd/onbattery")
     try box.write(Recipe.text("apcupsd"), to: "recipe")
@@ -156,10 +142,7 @@ import Testing
   }
 
   @Test func `mdadm sends the event and the devices`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     let program = try #require(Recipe.text("mdadm").firstMatch(of: #/PROGRAM (.+)/#)).1
     for event in [["TestMessage", "/dev/md0"], ["Fail", "/dev/md0", "/dev/sdb1"]] {
       try run([String(program)] + event, on: board)
@@ -168,10 +151,7 @@ import Testing
   }
 
   @Test func `smartd sends its message`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     let line = try Recipe.text("smartd")
     #expect(line.contains(" -m <nomailer> "), "no address is set then, and there are no arguments")
     let program = try #require(line.firstMatch(of: #/-M exec (\S+)/#)).1
@@ -187,10 +167,7 @@ import Testing
   }
 
   @Test func `fail2ban sends the jail and the address`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     let action = try Recipe.text("fail2ban")
     let jail = try Recipe.text("fail2ban-jail")
     #expect(jail.contains("\n         alert[name=%(__name__)s]\n"))
@@ -205,10 +182,7 @@ import Testing
   }
 
   @Test func `Zabbix sends to the recipients file of the medium`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let script = "usr/lib/zabbix/alertscripts/tinypush"
     try board.write(Recipe.text("zabbix"), to: script)
@@ -270,8 +244,6 @@ import Testing
   }
 
   @Test func `Home Assistant's notify names the recipients as the target`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try service(in: box)
     try box.write(Recipe.text("home-assistant-rest"), to: "recipe.yml")
     func value(_ path: String) throws -> String {
@@ -296,8 +268,6 @@ import Testing
   }
 
   @Test func `Uptime Kuma and Healthchecks send as to ntfy`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try service(in: box)
     let fields = try Recipe.text("ntfy")
     #expect(fields.contains("http://192.168.1.5:8077\n"))
@@ -323,8 +293,6 @@ import Testing
   }
 
   @Test func `Proxmox VE sends by webhook, and as to Gotify`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try service(in: box)
     let subject = "vzdump backup status (pve1): backup failed"
     let text = "Details\n=======\nVMID  Name    Status\n100   \"attic\"  error"
@@ -378,8 +346,6 @@ import Testing
   }
 
   @Test func `Frigate sends each alert of a camera once, and when it stops`() throws {
-    let box = try Box()
-    defer { box.end() }
     func review(_ type: String, _ severity: String) -> String {
       let state = """
         {"id":"1718987129.308396-fqk5ka","camera":"front_cam","start_time":1718987129.3,\
@@ -403,8 +369,6 @@ import Testing
   }
 
   @Test func `the rules that replace those of mqttwarn make the same alert`() throws {
-    let box = try Box()
-    defer { box.end() }
     let found = try notifications(
       Recipe.text("mqttwarn"),
       """

@@ -48,8 +48,6 @@ import Testing
   // MARK: - The command
 
   @Test func `an invitation has the page, the public key, the name and a code`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
     mkdir(box.path + "/recipients", 0o755)
     let first = try invite(box, "a+b@c")
@@ -78,8 +76,6 @@ import Testing
   }
 
   @Test func `invitations at the same time share one key`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
     mkdir(box.path + "/recipients", 0o755)
     let command =
@@ -95,8 +91,6 @@ import Testing
   }
 
   @Test func `invite says what is missing`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
     func check(_ child: Child, _ status: Int32, _ words: String) {
       #expect(child.status == status)
@@ -123,8 +117,6 @@ import Testing
   }
 
   @Test func `on a terminal the program qrencode shows the address`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
     mkdir(box.path + "/recipients", 0o755)
     func shown(program: String) throws -> String {
@@ -151,8 +143,6 @@ import Testing
 
   @Test(arguments: Build.all)
   func `every build registers a browser once with the code of an invitation`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: Self.settings, build: build)
     try box.write("# mine\n", to: "recipients/family")
     let code = try part("c", of: invite(box, "family", build: build))
@@ -176,8 +166,6 @@ import Testing
   }
 
   @Test func `an app registers its device token, and a suppressed one is sent to again`() throws {
-    let box = try Box()
-    defer { box.end() }
     let tokens = try box.write(String(repeating: "t", count: 32) + "\n", to: "tokens")
     let service = try HTTPService(in: box, settings: Self.settings + "token-file = \(tokens)\n")
     let code = try part("c", of: invite(box, "phones"))
@@ -195,8 +183,6 @@ import Testing
   }
 
   @Test func `a registration that is refused changes nothing, and the code stays`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: Self.settings)
     let before = box.text("recipients/family")
     let code = #""code":"\#(try part("c", of: invite(box, "family")))""#
@@ -239,8 +225,6 @@ import Testing
 
   @Test(.enabled(if: geteuid() == 0, "needs root"))
   func `the service registers as a user of its own, to whose group the directory belongs`() throws {
-    let box = try Box()
-    defer { box.end() }
     chmod(box.path, 0o777)
     let user = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
     let service = try HTTPService(in: box, settings: Self.settings, prefix: user)
@@ -266,8 +250,6 @@ import Testing
   @Test func `the page is served with a policy that lets nothing else in, only when it is set`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box, settings: Self.settings)
     for (file, type) in [
       ("", "text/html; charset=utf-8"), ("page.css", "text/css; charset=utf-8"),

@@ -19,8 +19,6 @@ import Testing
   }
 
   @Test func `a limit of five delivers five of a hundred alerts and one summary`() throws {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.awake])
     let gateway = try HTTP2Gateway(in: box)
     for number in 101...200 { try box.drop(text("Alert \(number)"), as: "\(number)") }
@@ -73,8 +71,6 @@ import Testing
 
   @Test func `an agent that stops keeps the summary in later/, and the next agent sends it`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
     let limits = ["limit-all=3/1h", #"limit-summary="{count} Meldungen in {time}: \"Haus\"""#]
     let agent = try box.agent(gateway, .certificate, limits)
@@ -93,8 +89,6 @@ import Testing
   }
 
   @Test func `run --once sends the summary at the end`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(
       in: box, .certificate, ["--topic", "com.example.tinypush", "--topic", "com.example.other"])
     try box.drop(
@@ -119,8 +113,6 @@ import Testing
   }
 
   @Test func `the newest notification of a collapse ID waits until the limit allows it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.wall, .awake])
     // The clock of the file system must not be ahead.
     let now = Int(Date().timeIntervalSince1970) + 600
@@ -169,8 +161,6 @@ import Testing
   }
 
   @Test func `a token gets the same notification once within again-after`() throws {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.awake])
     let gateway = try HTTP2Gateway(in: box)
     let agent = try box.agent(
@@ -200,8 +190,6 @@ import Testing
   func `a notification of the same collapse-id without again-after begins anew`(isLimited: Bool)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
     let agent = try box.agent(
       gateway, .certificate, isLimited ? settings(box, "limit=20/10m") : settings(box))
@@ -222,8 +210,6 @@ import Testing
   }
 
   @Test func `a notification with the text of a refused one is sent despite again-after`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(
       in: box, .certificate, ["--answer", token(1) + "=413:PayloadTooLarge"])
     let agent = try box.agent(gateway, .certificate, settings(box))

@@ -28,8 +28,6 @@ import Testing
   func `each log line has its level: a word, or the priority in the journal`(form: Form)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.awake])
     let gateway = try Gateway(in: box, ["--reject", token(2)])
     // `elsewhere`: a service whose standard error goes to a file.
@@ -74,8 +72,6 @@ import Testing
     ("gateway.invalid:2195", ": is the name right, and is there a network?"),
   ])
   func `the log says so if there is no network`(gateway: String, words: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let agent = try box.start(
       ["unshare", "--user", "--map-root-user", "--net"]
         + Build.command(Build.host) + ["run"] + box.settings(1, ["gateway=" + gateway]))
@@ -86,8 +82,6 @@ import Testing
   }
 
   @Test func `a long line with control characters ends where the next one begins`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["log=deliveries"])
     try box.drop("{}", as: String(repeating: "\u{1}", count: 213))
@@ -98,8 +92,6 @@ import Testing
   }
 
   @Test func `failed attempts make one log line, and the next line counts them`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let agent = try box.agent(gateway, environment: manager.environment)
@@ -126,8 +118,6 @@ import Testing
   }
 
   @Test func `many mistakes and refusals are a few log lines with their count`() throws {
-    let box = try Box()
-    defer { box.end() }
     let refused = 1...4
     let gateway = try Gateway(
       in: box, refused.flatMap { ["--reject", token($0) + "=5"] })
@@ -144,8 +134,6 @@ import Testing
   }
 
   @Test func `the log reports that new/ is missing and that new/ is back`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["rescan=1s"])
     try agent.line("connected", in: .errors)
@@ -163,8 +151,6 @@ import Testing
   }
 
   @Test func `a key that is missing while the agent runs is an error until it is back`() throws {
-    let box = try Box()
-    defer { box.end() }
     let key = try box.write(
       String(contentsOfFile: Certificates.path("client.key"), encoding: .utf8), to: "push.key")
     let gateway = try Gateway(in: box)

@@ -7,8 +7,6 @@ import Testing
 
   @Test(arguments: Build.all)
   func `every build puts messages into the spool`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     let bridge = try box.bridge(to: broker, build)
@@ -22,8 +20,6 @@ import Testing
   // MARK: - Rules
 
   @Test func `messages become notifications by the rules, and the others are logged`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(
       broker,
@@ -62,8 +58,6 @@ import Testing
   }
 
   @Test func `SIGHUP reads the rules again, and a mistake changes nothing`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     let bridge = try box.bridge(to: broker)
@@ -91,8 +85,6 @@ import Testing
   }
 
   @Test func `a bridge without messages sleeps`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     let clocks = try Clocks(in: box, [.awake])
@@ -112,8 +104,6 @@ import Testing
   // MARK: - Trouble with the broker
 
   @Test func `the bridge waits for a broker that is away`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     broker.kill()
@@ -135,8 +125,6 @@ import Testing
   }
 
   @Test func `a broker with persistence keeps the queue over a restart`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(
       in: box, "allow_anonymous true\npersistence true\npersistence_location \(box.path)/")
     try box.rules(broker, Self.simple)
@@ -153,8 +141,6 @@ import Testing
   }
 
   @Test func `a wrong password is reported, and a file with the right one helps`() throws {
-    let box = try Box()
-    defer { box.end() }
     let passwords = box.path + "/passwords"
     try writeFile("", to: passwords)
     try box.run(["mosquitto_passwd", "-b", passwords, "box", "s3cret-word"])
@@ -172,8 +158,6 @@ import Testing
   }
 
   @Test func `a refused subscription is reported, and the others bring messages`() throws {
-    let box = try Box()
-    defer { box.end() }
     let plugin = try #require(
       ["aarch64", "arm-linux-gnueabihf", "x86_64"].map {
         "/usr/lib/\($0)\($0.contains("-") ? "" : "-linux-gnu")/mosquitto_dynamic_security.so"
@@ -210,8 +194,6 @@ import Testing
   @Test func `a message of any size the broker may send is taken, and a huge alert is reported`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(
       broker,
@@ -237,8 +219,6 @@ import Testing
   }
 
   @Test func `check warns of what the rules and the subscriptions cannot mean`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("\(token(1))\n", to: "recipients/family")
     let rules = try box.write(
       """
@@ -275,8 +255,6 @@ import Testing
   }
 
   @Test func `retained messages of a new subscription ring only if a rule says so`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try broker.publish("alerts/old", "wet", ["-r"])
     try broker.publish("state/door", "open", ["-r"])
@@ -308,8 +286,6 @@ import Testing
   @Test func `check asks the broker for the login and the subscriptions, and takes no message`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let mosquitto = try Mosquitto(in: box)
     try box.rules(mosquitto, "subscribe = $share/boxes/alerts/#\n" + Self.simple)
     let bridge = try box.bridge(to: mosquitto)
@@ -364,8 +340,6 @@ import Testing
   @Test func `a rule for changes rings once for a state, and one for silence when no more comes`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(
       broker,
@@ -420,8 +394,6 @@ import Testing
   }
 
   @Test func `messages that came before the broker ended the connection are in the spool`() throws {
-    let box = try Box()
-    defer { box.end() }
     // SUBACK, and a message of QoS 0 and the end in one packet.
     let (_, port) = try broker(
       in: box, connack: "20 03 00 00 00",
@@ -440,8 +412,6 @@ import Testing
 
   @Test(arguments: ["code", "close", "silence"])
   func `a broker of MQTT 3.1.1 is spoken to in its language`(way: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     let old = try box.start([
       "python3", Build.tools + "/oldbroker.py", "\(broker.port)", way,
@@ -470,8 +440,6 @@ import Testing
   }
 
   @Test func `a broker that takes a subscription and sends nothing is not believed`() throws {
-    let box = try Box()
-    defer { box.end() }
     // CONNACK without shared subscriptions, and SUBACK with QoS 0.
     let (broker, port) = try broker(
       in: box, connack: "20 05 00 00 02 2a 00",
@@ -495,8 +463,6 @@ import Testing
   }
 
   @Test func `a bridge that stops while messages come repeats none`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(
       in: box, "allow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages 1000")
     try box.rules(broker, Self.simple)
@@ -515,8 +481,6 @@ import Testing
   }
 
   @Test func `a second bridge with the same client ID is reported`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     let first = try box.bridge(to: broker)
@@ -529,8 +493,6 @@ import Testing
   }
 
   @Test func `the bridge speaks TLS with a broker, and shows its certificate`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(
       in: box,
       """
@@ -562,10 +524,7 @@ import Testing
   // MARK: - Nothing is lost
 
   @Test func `while the disk is full, the broker keeps the messages`() throws {
-    let box = try Box()
-    defer { box.end() }
     let disk = try Disk(under: box, "size=4m")
-    defer { disk.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     let bridge = try box.bridge(to: broker)
@@ -586,8 +545,6 @@ import Testing
   @Test func `no message is lost when the bridge is killed, and repeats replace one another`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     try box.bridge(to: broker).terminate()
@@ -625,8 +582,6 @@ import Testing
   // MARK: - Check
 
   @Test func `check prints each mistake in the rules with its line`() throws {
-    let box = try Box()
-    defer { box.end() }
     let rules = try box.write(
       """
       brokr = x
@@ -677,8 +632,6 @@ import Testing
   }
 
   @Test func `check tries the rules on messages`() throws {
-    let box = try Box()
-    defer { box.end() }
     let topic = "a/" + String(repeating: "long", count: 20)
     let rules = try box.write(
       "subscribe = a/#\n[\(topic)]\nalert = {payload.text}\n[a/badge]\nbadge = {payload}\n",

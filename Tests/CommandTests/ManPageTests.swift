@@ -53,8 +53,6 @@ import TinyPushAgent
   }
 
   @Test func `each counter and each metric is documented`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.makeVAPIDKey()
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try box.add(try sandbox.subscription(box, "laptop"), to: "default")

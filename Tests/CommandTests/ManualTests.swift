@@ -97,8 +97,6 @@ import TinyPushRules
   }
 
   @Test func `the manual of tinypush-mqtt lists its options, settings and keys`() throws {
-    let box = try Box()
-    defer { box.end() }
     let options = try ["run", "check"].map {
       Command(words: [$0], help: try box.run([Box.bridge, $0, "--help"]).output).options
     }
@@ -118,8 +116,6 @@ import TinyPushRules
   }
 
   @Test func `mandoc finds no error in the manual pages`() throws {
-    let box = try Box()
-    defer { box.end() }
     let directory = Build.package + "/board/man"
     for page in try FileManager.default.contentsOfDirectory(atPath: directory) {
       let lint = try box.run(["mandoc", "-Tlint", "-Wstyle", "\(directory)/\(page)"])
@@ -175,8 +171,6 @@ import TinyPushRules
   func `each page fits 80 columns and shows its examples as the user must type them`(
     rendering: Rendering
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let shown = try rendering.render(in: box)
     #expect(shown.contains("DESCRIPTION") || shown.contains("SYNOPSIS"))
     #expect(!rendering.isPlain || shown.utf8.allSatisfy { $0 < 0x80 })
@@ -203,8 +197,6 @@ import TinyPushRules
   // MARK: - Help
 
   @Test func `every --help fits 80 columns`() throws {
-    let box = try Box()
-    defer { box.end() }
     let runner = try Build.command(Build.host)
     let sandbox = "\(Build.directory)/\(Build.host)/tinypush-sandbox"
     let service = "\(Build.directory)/\(Build.host)/tinypush-http"
@@ -271,8 +263,6 @@ import TinyPushRules
   }
 
   @Test func `bash completes all commands, actions and options`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
     let commands = try Self.commands.get()
     let names = Set(commands.map { $0.words[0] })
@@ -318,8 +308,6 @@ import TinyPushRules
   }
 
   @Test func `bash completes the names of files, recipients and devices`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
     let config = try fill(box)
     for action in ["show", "drop"] {
@@ -353,8 +341,6 @@ import TinyPushRules
   }
 
   @Test func `zsh completes the names of files, recipients and devices`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
     let config = try fill(box)
     func names(_ words: String...) throws -> String? {
@@ -382,8 +368,6 @@ import TinyPushRules
   }
 
   @Test func `zsh completes all commands, actions and options`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
     let commands = try Self.commands.get()
     let first = try zsh([program, ""], in: box)

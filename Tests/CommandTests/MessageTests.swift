@@ -6,8 +6,6 @@ import Testing
   // MARK: - status
 
   @Test func `status reports the state of the agent in its output and its exit status`() throws {
-    let box = try Box()
-    defer { box.end() }
     let page = "status=\(box.path)/status"
     let none = try box.tinypush("status", "-o", page)
     #expect(none.status == 69)
@@ -46,8 +44,6 @@ import Testing
   // MARK: - help
 
   @Test func `every command prints its help`() throws {
-    let box = try Box()
-    defer { box.end() }
     for command in try [[]] + ManualTests.commands.get().map(\.words) {
       for flag in ["--help", "-h"] {
         let help = try box.run(Build.command(Build.host) + command + [flag])
@@ -61,8 +57,6 @@ import Testing
   }
 
   @Test func `help with a command prints what the command does with --help`() throws {
-    let box = try Box()
-    defer { box.end() }
     let help = try box.tinypush("help")
     #expect(help.status == 0)
     #expect(help.output.hasPrefix("Usage: tinypush COMMAND"))
@@ -76,8 +70,6 @@ import Testing
   }
 
   @Test func `both programs print their version for every usual spelling of the option`() throws {
-    let box = try Box()
-    defer { box.end() }
     for word in ["version", "-V", "--version"] {
       let version = try box.tinypush(word)
       #expect(version.status == 0)
@@ -94,8 +86,6 @@ import Testing
 
   @Test(arguments: Build.all)
   func `every build prints its version`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let version = try box.tinypush("--version", build: build)
     #expect(version.status == 0)
     #expect(version.output.wholeMatch(of: /tinypush \d+\.\d+\.\d+\n/) != nil)

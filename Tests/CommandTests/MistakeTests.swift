@@ -66,8 +66,6 @@ import Testing
     Row("status -o status=nowhere", 69, "nowhere: No such file or directory"),
   ])
   func `a mistake on the command line gets a message with the likely meaning`(row: Row) throws {
-    let box = try Box()
-    defer { box.end() }
     let ended = try box.run(Build.command(Build.host) + row.arguments)
     #expect(ended.status == row.status)
     for words in row.words { #expect(ended.errors.contains(words), "\(ended.errors)") }
@@ -101,8 +99,6 @@ import Testing
   func `an error in the configuration is reported with its line`(
     text: String, number: Int, words: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write(text, to: "tinypush.conf")
     for command in [["run"], ["check"], ["check", "--settings"]] {
       let ended = try box.run(Build.command(Build.host) + command + ["--config", path])
@@ -114,8 +110,6 @@ import Testing
   private static let long = String(repeating: "x", count: 1000)
 
   @Test func `a file of more than a megabyte is refused`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write(String(repeating: "#\n", count: 600_000), to: "tinypush.conf")
     let ended = try box.run(Build.command(Build.host) + ["check", "--config", path])
     #expect(ended.status == 78)
@@ -130,8 +124,6 @@ import Testing
     "[gateway]\nttl = 1h", "protocol = http2\nsettle = 5s", "signing-key = missing.p8",
   ])
   func `a mistake in a setting that a command does not need is a warning`(line: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write(
       "spool = \(box.spool)\nrecipients = \(box.path)/recipients\nstate = \(box.path)\n\(line)\n",
       to: "tinypush.conf")
@@ -155,8 +147,6 @@ import Testing
     "-o:ttl=5",
   ])
   func `a mistake in a setting that send needs is an error`(line: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let isOption = line.hasPrefix("-o:")
     let path = try box.write(
       "spool = \(box.spool)\n" + (isOption ? "ttll = 5h\n" : line + "\n"), to: "tinypush.conf")
@@ -258,8 +248,6 @@ import Testing
   private static let free: Set = ["key-password", "on-trouble"]
 
   @Test func `the message about a wrong value names line, key, type and range`() throws {
-    let box = try Box()
-    defer { box.end() }
     #expect(try Set(Self.settings.map(\.key)).union(Self.free) == ManualTests.settings())
     for (key, values, expected) in Self.settings {
       for value in values {
@@ -274,8 +262,6 @@ import Testing
   }
 
   @Test func `a misspelt key gets the right key as a suggestion`() throws {
-    let box = try Box()
-    defer { box.end() }
     for key in try ManualTests.settings().sorted() {
       let slips = [
         key + "s", key.capitalized, key.replacingOccurrences(of: "-", with: "_"),
@@ -295,8 +281,6 @@ import Testing
   }
 
   @Test func `options override the configuration`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let path = try box.write(
       """
@@ -319,8 +303,6 @@ import Testing
   }
 
   @Test func `a password may contain a space and a number sign`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write(
       "key-password = one #2 ;3\nspool = \(box.spool)#1\n", to: "tinypush.conf")
     mkdir(box.spool + "#1", 0o777)
@@ -366,8 +348,6 @@ import Testing
     FileRow("spool", .locked, 74, "Permission denied"),
   ])
   func `a file that cannot be used gets a message with the remedy`(row: FileRow) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = box.path + "/harmed"
     let pem = row.key == "key" ? "PRIVATE KEY" : "CERTIFICATE"
     switch row.harm {
@@ -416,8 +396,6 @@ import Testing
   }
 
   @Test func `the agent moves an unreadable file to failed/ and delivers the others`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.drop(line(1, "one"), as: "1-good")
     try box.drop(line(2, "two"), as: "2-locked")

@@ -48,11 +48,8 @@ import Testing
   @Test func `a new signing key takes the place of one that was revoked, and nothing is lost`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let old = try String(contentsOfFile: Certificates.path("signing-other.p8"), encoding: .utf8)
     let board = try board(in: box, key: "ABC123DEFG", old)
-    defer { board.end() }
     try board.start("tinypush")
     try board.run(["tinypush", "send", "while the key is revoked"], as: "pi")
     try wait(for: "the refusal") { board.log.contains("invalid provider token") }
@@ -69,10 +66,7 @@ import Testing
   }
 
   @Test func `a renewed certificate is used after a restart`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try box.makeCertificate("renewed", topic: "com.example.tinypush", in: board.sandbox)
     try box.write(board.credential("renewed"), to: "push.pem")
@@ -85,10 +79,7 @@ import Testing
   // MARK: - Phones and apps
 
   @Test func `several phones get an alert, each in its language, and one is sold`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     let marie = try board.sandbox.token(box, "add", "marie")
     let paul = try board.sandbox.token(box, "add", "paul")
     try board.write("", to: "etc/tinypush/recipients/family")
@@ -105,10 +96,7 @@ import Testing
   }
 
   @Test func `a second app has an agent and recipients of its own`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let token = try board.sandbox.token(
       box, "add", "phone", "--topic", "com.example.doors")
@@ -129,10 +117,7 @@ import Testing
   }
 
   @Test func `after a change of the topic the new app gets the alerts`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.run(["tinypush", "send", "to the old app", "--wait"], as: "pi")
     let token = try board.sandbox.token(box, "add", "phone", "--topic", "com.example.new")
@@ -158,10 +143,7 @@ import Testing
   }
 
   @Test func `a backup restores the key, the recipients and the suppression list`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let gone = try suppress(on: board, in: box)
     try run(Recipe.text("backup"), on: board, in: box)
@@ -174,7 +156,6 @@ import Testing
     let other = try Box()
     defer { other.end() }
     let fresh = try freshBoard(in: other)
-    defer { fresh.end() }
     try box.run(["cp", archive, other.path])
     try run(Recipe.text("restore"), on: fresh, in: other)
     let refused = try fresh.run(["tinypush", "send", "lost", "--token", gone, "--wait"], as: "pi")
@@ -185,10 +166,7 @@ import Testing
   }
 
   @Test func `what waits in the spool moves to another board, and is sent once`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let gone = try suppress(on: board, in: box)
     // What comes after the agent has stopped waits.
@@ -204,7 +182,6 @@ import Testing
       rest.replacing("scp tinypush.tar.gz root@new:", with: "cp tinypush.tar.gz \(other.path)"),
       on: board, in: box)
     let fresh = try freshBoard(in: other)
-    defer { fresh.end() }
     try run(Recipe.text("moved"), on: fresh, in: other)
     try board.shows("waits")
     #expect(try board.sandbox.events("delivered").count == 1)
@@ -214,10 +191,7 @@ import Testing
   }
 
   @Test func `an upgrade keeps the configuration, the recipients and what waits`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.run(["tinypush", "send", "later", "--not-before", "1h"], as: "pi")
     let kept = ["etc/tinypush/tinypush.conf", "etc/tinypush/recipients/default"]
@@ -259,10 +233,7 @@ import Testing
     let page = try ManPage("tinypush-operation.7").section("WHAT THE LOG SHOWS")
     let lines = page.matches(of: #/(?m)^\.It Ql (.+)$/#).map { String($0.1) }
     #expect(lines.count >= 13)
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     let config = "etc/tinypush/tinypush.conf"
     let working = board.text(config) + "log = deliveries\n"
     try board.write(working.replacing("TEAM123456", with: "TEAM654321"), to: config)

@@ -47,8 +47,6 @@ import Testing
   func `Go's net/http accepts notifications and verifies the sender`(identity: Identity)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let server = try goServer(in: box, identity)
     try fill(box)
     try expectAll(box.deliver(server, identity), server, in: box)
@@ -56,8 +54,6 @@ import Testing
   }
 
   @Test func `Go's net/http refuses a provider token signed with another key`() throws {
-    let box = try Box()
-    defer { box.end() }
     let server = try goServer(in: box, .token)
     try fill(box)
     let run = try box.deliver(
@@ -70,8 +66,6 @@ import Testing
   }
 
   @Test func `Go's net/http refuses a certificate of another authority`() throws {
-    let box = try Box()
-    defer { box.end() }
     let server = try goServer(in: box, .certificate)
     try fill(box)
     let run = try box.deliver(
@@ -89,8 +83,6 @@ import Testing
 
   @Test(arguments: Identity.allCases)
   func `nghttpd accepts notifications with the sender's credentials`(identity: Identity) throws {
-    let box = try Box()
-    defer { box.end() }
     let server = try HTTP2Server(
       ["python3", Build.tools + "/nghttpserver.py"], in: box,
       identity == .token ? ["--optional"] : [])

@@ -10,8 +10,6 @@ import Testing
   func `a pull that ends at any system call loses no tuple that it has read`(kind: Outage.Kind)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let outage = try Outage(in: box, kind)
     let share = 20
     let service = try FeedbackService(
@@ -34,8 +32,6 @@ import Testing
   }
 
   @Test func `many killed pulls in a row lose no tuple that they have read`() throws {
-    let box = try Box()
-    defer { box.end() }
     let outage = try Outage(in: box, .kill)
     let service = try FeedbackService(
       in: box, ["--tuples", "\(Self.tuples * Self.row)", "--share", "\(Self.tuples)"])
@@ -61,8 +57,6 @@ import Testing
   func `a power failure at any system call does not lose the record of a refusal`(kind: Outage.Kind)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
     let outage = try Outage(in: box, kind, at: box.spool + "/failed")
     var call = 0

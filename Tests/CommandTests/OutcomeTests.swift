@@ -8,8 +8,6 @@ import Testing
   // MARK: - With an agent
 
   @Test func `send --wait exits with 0 after the delivery`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     let sent = try box.send(["Tank low", "--token", Self.one, "--wait=1h"])
@@ -26,8 +24,6 @@ import Testing
   }
 
   @Test func `send --wait says on a terminal that the service accepted the notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     let sending = try box.sending(["x", "--token", Self.one, "--token", token(2), "--wait=1h"])
@@ -40,8 +36,6 @@ import Testing
   }
 
   @Test func `send --wait prints the reason of a refusal`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
     let agent = try box.agent(gateway, ["settle=1h", "payload-limit=64"])
     let sent = try box.send(["x", "--token", Self.one, "--token", token(2), "--wait=1h"])
@@ -75,8 +69,6 @@ import Testing
   }
 
   @Test func `send --wait prints 20 of many refusals and counts them all`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms", "payload-limit=16"])
     let sent = try box.send(["-", "--wait=1h"], input: (1...500).map { line($0) }.joined())
@@ -88,8 +80,6 @@ import Testing
   }
 
   @Test func `send --wait exits with 75 while the notification stays in the spool`() throws {
-    let box = try Box()
-    defer { box.end() }
     let none = try box.send(["x", "--token", Self.one, "--wait=0"])
     #expect(none.status == 75)
     let words = """
@@ -145,8 +135,6 @@ import Testing
   func `send --wait exits with 0 once the receipt says delivered and the file is gone`(
     notice: Notice
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let (sender, name) = try waiting(box, notice)
     try appendReceipt(box, name, "accepted 0 \(Self.one) delivered", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
@@ -159,8 +147,6 @@ import Testing
   func `send --wait reports a file that somebody has removed as not delivered`(notice: Notice)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let (sender, name) = try waiting(box, notice)
     unlink("\(box.spool)/new/\(name)")
     #expect(try sender.wait() == 1)
@@ -173,8 +159,6 @@ import Testing
 
   @Test(arguments: [("refused", Int32(65)), ("expired", 1)])
   func `send --wait prints only the reasons of a receipt`(mark: String, status: Int32) throws {
-    let box = try Box()
-    defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)
     try appendReceipt(
       box, name, "accepted 0 \(token(2)) delivered", "\(mark) 7 \(Self.one) the \u{1b}[1m best",
@@ -191,8 +175,6 @@ import Testing
   }
 
   @Test func `send --wait removes its receipt when a signal ends it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let (sender, _) = try waiting(box, .inotify)
     #expect(box.names(in: "tmp").count == 1)
     #expect(try sender.terminate() == 128 + 15)
@@ -201,8 +183,6 @@ import Testing
 
   @Test(arguments: [0, 2])
   func `send --wait reports a notification that waits for its time`(parts: Int) throws {
-    let box = try Box()
-    defer { box.end() }
     let (sender, name) = try waiting(box, .inotify, ["--not-before", "2h"])
     let due = Int(Date().timeIntervalSince1970) + 7200
     let head = "0000000000000000.0123456789abcdef"
@@ -218,8 +198,6 @@ import Testing
   @Test func `send --wait waits for a not-before that is near and reports one that is far`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     let later = try box.send(["later", "--token", Self.one, "--not-before", "2d", "--wait=1h"])
@@ -234,8 +212,6 @@ import Testing
   }
 
   @Test func `send --wait follows a notification from later/ back to new/`() throws {
-    let box = try Box()
-    defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)
     let hash = "0123456789abcdef"
     let due = Int(Date().timeIntervalSince1970)
@@ -268,8 +244,6 @@ import Testing
   }
 
   @Test func `a group member can send and learns the result`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
@@ -298,8 +272,6 @@ import Testing
   }
 
   @Test func `send names the spool's group to a user who is no member`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let sent = try box.run(member(box, groups: "--clear-groups", ["x", "--token", Self.one]))
@@ -324,8 +296,6 @@ import Testing
   }
 
   @Test func `send works if the user may not read the recipients directory`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     try box.write("", to: "recipients/family")

@@ -10,8 +10,6 @@ import Testing
   func `a package built at another time and in another time zone is the same`(
     name: String, build: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Packages.file(name, build)
     let second = try Packages.make(
       name, build, in: box.path, box, before: ["faketime", "2001-01-01 12:00:00"],
@@ -20,8 +18,6 @@ import Testing
   }
 
   @Test func `the package for armhf refuses a processor that cannot run it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let control = box.path + "/control"
     try box.run(["dpkg-deb", "--control", Packages.file("tinypush", "armhf"), control])
     chmod(try box.write("#!/bin/sh\necho $MACHINE\n", to: "bin/uname"), 0o755)
@@ -37,8 +33,6 @@ import Testing
   }
 
   @Test func `lintian finds no error and no warning in the packages`() throws {
-    let box = try Box()
-    defer { box.end() }
     let files = try Self.names.flatMap { name in
       try Self.builds.map { try Packages.file(name, $0) }
     }
@@ -62,8 +56,6 @@ import Testing
   func `a package depends on the libraries that its program needs`(
     name: String, build: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let file = try Packages.file(name, build)
     try box.run(["dpkg-deb", "--extract", file, box.path + "/tree"])
     let program = "\(box.path)/tree/usr/bin/\(name)"
@@ -99,8 +91,6 @@ import Testing
   }
 
   @Test func `the package contains all files of the program`() throws {
-    let box = try Box()
-    defer { box.end() }
     let file = try Packages.file("tinypush")
     let files = try list(file, in: box)
     for name in [
@@ -125,8 +115,6 @@ import Testing
   }
 
   @Test func `the sandbox is in a separate package`() throws {
-    let box = try Box()
-    defer { box.end() }
     let files = try list(Packages.file("tinypush-sandbox"), in: box)
       .filter { !$0.hasSuffix("/") }
     let expected: Set = [
@@ -139,8 +127,6 @@ import Testing
   }
 
   @Test func `the service for HTTP is in a separate package`() throws {
-    let box = try Box()
-    defer { box.end() }
     let files = try list(Packages.file("tinypush-http"), in: box)
       .filter { !$0.hasSuffix("/") }
     let expected: Set = [
@@ -158,8 +144,6 @@ import Testing
   @Test func `the program for mails is in a separate package, under the names of a mail server`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let file = try Packages.file("tinypush-sendmail")
     let files = try list(file, in: box).filter { !$0.hasSuffix("/") }
     let expected: Set = [
@@ -185,8 +169,6 @@ import Testing
   }
 
   @Test func `the bridge is in a separate package`() throws {
-    let box = try Box()
-    defer { box.end() }
     let files = try list(Packages.file("tinypush-mqtt"), in: box)
       .filter { !$0.hasSuffix("/") }
     let expected: Set = [
@@ -209,8 +191,6 @@ import Testing
   @Test func `a repository has the packages of each release, and is the same at another time`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     for build in [Build.host, "armhf", Build.recent] {
       try Packages.make("tinypush", build, in: box.path + "/packages", box)
     }
@@ -234,8 +214,6 @@ import Testing
   }
 
   @Test func `a repository is signed with a key that is given`() throws {
-    let box = try Box()
-    defer { box.end() }
     try Packages.make("tinypush", Build.host, in: box.path + "/packages", box)
     let command = Build.package + "/board/repository"
     let without = try box.run([command, "", "packages", "first"])
@@ -283,8 +261,6 @@ import Testing
   }
 
   @Test func `systemd-analyze verifies the units`() throws {
-    let box = try Box()
-    defer { box.end() }
     try copyUnits(box)
     let names = Self.units.map { "\(box.path)/" + $0.replacing("@.", with: "@app.") }
     for unit in Self.units where unit.contains("@") {
@@ -299,8 +275,6 @@ import Testing
 
   @Test(arguments: units.filter { $0.hasSuffix(".service") })
   func `each service has an exposure level of at most 1.2`(unit: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = "\(Build.package)/board/systemd/\(unit)"
     let judged = try box.run(
       ["systemd-analyze", "security", "--offline=true", "--threshold=12", path])

@@ -8,8 +8,6 @@ import Testing
     "refused-stream", "close", "reset",
   ])
   func `a notification that the service never takes holds up no other`(fault: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "\(fault)@\(token(1))"])
     for number in 1...20 {
       try box.write(
@@ -26,8 +24,6 @@ import Testing
   }
 
   @Test func `a new provider token that counts as expired is told with the clock`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "expired-token"])
     try box.drop(line(1), as: "one")
     let agent = try box.deliver(gateway, .token)

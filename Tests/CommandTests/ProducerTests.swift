@@ -18,8 +18,6 @@ import Testing
 
   @Test(arguments: Users.allCases)
   func `the notifications of each kind of producer arrive once`(users: Users) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent: Child
     switch users {
@@ -44,8 +42,6 @@ import Testing
   @Test(arguments: Users.allCases)
   func `killing the agent while producers write loses no notification`(users: Users) throws {
     var chance = SeededRandom(for: "an agent that is killed while producers write")
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     if users == .different { try box.giveSpoolAsPackaged() }
     let producers = try box.start(box.producing(as: users))
@@ -76,8 +72,6 @@ import Testing
   }
 
   @Test func `a file written again with the same text is another notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=2s"])
     try agent.line("connected to", in: .errors)

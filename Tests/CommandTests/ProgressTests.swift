@@ -5,8 +5,6 @@ import Testing
 @Suite(.sideBySide) struct ProgressTests {
   @Test func `a restart after a kill in a large file repeats only a little of the file`() throws {
     let count = 100_000
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     // About 80 TLS records may be open and settle after two seconds: the file takes 20 s.
     let agent = try box.agent(gateway, ["settle=2s", "window=16"])
@@ -46,8 +44,6 @@ import Testing
     throws
   {
     let count = 1000
-    let box = try Box()
-    defer { box.end() }
     try box.drop((1...count).map { line($0) }.joined(), as: "large")
     var record = try Record(file: box.spool + "/new/large", offset: 400 * line(1).utf8.count)
     switch harm {

@@ -34,8 +34,6 @@ struct ConnectProxy {
 
   @Test(arguments: Build.all)
   func `the binary protocol goes through a proxy`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let proxy = try ConnectProxy(in: box, ["--login", "me:" + Self.secret])
     let login = "me:s%25cr%40t%3a%20x@"
@@ -53,8 +51,6 @@ struct ConnectProxy {
 
   @Test(arguments: [1, 2, 1 << 20])
   func `HTTP/2 goes through a proxy whose answer arrives in pieces of any size`(piece: Int) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
     let answer = #"HTTP/1.0 100 Wait\n\nHTTP/1.1 200 OK\r\nProxy-agent: test\r\n\r\n"#
     let proxy = try ConnectProxy(in: box, ["--answer", answer, "--piece", "\(piece)"])
@@ -70,8 +66,6 @@ struct ConnectProxy {
   @Test func `the proxy resolves the gateway's name, and the certificate must be for that name`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let right = try Gateway(in: box, certificate: "server-wrong-host")
     let wrong = try Gateway(in: box, name: "wrong")
     let proxy = try ConnectProxy(in: box)
@@ -87,8 +81,6 @@ struct ConnectProxy {
   }
 
   @Test func `an agent reconnects through the proxy`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--close-after", "1", "--first", "1"])
     let proxy = try ConnectProxy(in: box)
     _ = try box.agent(gateway, [setting(proxy), "settle=300ms"])
@@ -100,8 +92,6 @@ struct ConnectProxy {
   }
 
   @Test func `feedback goes through the proxy`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "3"])
     let proxy = try ConnectProxy(in: box)
     let asked = try box.run(
@@ -113,8 +103,6 @@ struct ConnectProxy {
   }
 
   @Test func `delivery through tinyproxy works, with a login`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let port = try box.port()
     let config = try box.write(
@@ -197,8 +185,6 @@ struct ConnectProxy {
   func `a proxy's refusal is reported with its address, its status and the remedy`(
     row: Refusal
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let proxy = try ConnectProxy(in: box, row.script)
     let settings = [setting(proxy, login: row.login), "connect-timeout=10m"]
@@ -228,8 +214,6 @@ struct ConnectProxy {
   }
 
   @Test func `connect-timeout limits the wait for a silent proxy`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let proxy = try ConnectProxy(in: box, ["--silent"])
     try box.drop(line(1), as: "1")
@@ -239,8 +223,6 @@ struct ConnectProxy {
   }
 
   @Test func `the log tells a proxy that is not there from a gateway that is not there`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.drop(line(1), as: "1")
     let done = try box.deliver(gateway, ["proxy=http://localhost:1"])
@@ -255,8 +237,6 @@ struct ConnectProxy {
   // MARK: - Check
 
   @Test func `check goes through the proxy and shows no password`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let proxy = try ConnectProxy(in: box, ["--login", "me:Secret"])
     let checkup = try box.checkup(gateway.port, [setting(proxy, login: "me:Secret@")])
@@ -279,8 +259,6 @@ struct ConnectProxy {
   }
 
   @Test func `check warns of a proxy password that anybody may read`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try box.write(
       "proxy = http://me:Secret@localhost:1\nenvironment = local\n", to: "tinypush.conf")
     for (mode, state) in [(mode_t(0o644), "warning"), (0o640, "ok")] {

@@ -52,8 +52,6 @@ import Testing
   // MARK: - list
 
   @Test func `queue list prints each file in order with its state and the reason`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.drop(line(1) + line(2), as: "b")
     try box.drop(line(1), as: "a\u{1B}[31m\nb")
     try box.drop(#"{"token""#, as: "c")
@@ -98,8 +96,6 @@ import Testing
 
   @Test func `queue list shows what the user may read and names the rest`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     try box.drop(line(1, "open"), as: "1")
     try box.drop(line(1), as: "2")
     try box.write(line(1), to: "spool/failed/3")
@@ -142,8 +138,6 @@ import Testing
   }
 
   @Test func `queue list tells why each file waits`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.drop(line(1), as: "a")
     let page = "status=\(box.path)/status"
     let agent = try box.start(
@@ -189,8 +183,6 @@ import Testing
   }
 
   @Test func `queue list shows a file that waits for the service's answer as sent`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "silent@1"])
     let page = "status=\(box.path)/status"
     let agent = try box.agent(gateway, .certificate, [page])
@@ -205,8 +197,6 @@ import Testing
   }
 
   @Test func `queue list and send --wait name the refusal that holds up a notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-certificate"])
     let page = "status=\(box.path)/status"
     let agent = try box.agent(gateway, .certificate, [page])
@@ -229,8 +219,6 @@ import Testing
   @Test func `queue list and drop handle 30,000 files in order and in 8 MB of memory`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     // More names than the command holds in memory at a time.
     let count = 30_000
     let tail = String(repeating: "x", count: 200)
@@ -254,8 +242,6 @@ import Testing
   // MARK: - show
 
   @Test func `queue show escapes control characters`() throws {
-    let box = try Box()
-    defer { box.end() }
     let text = "ä☀\t\u{1B}[31m \u{9B}2J \u{202E}drawkcab \u{7F}\r\nlone\rreturn"
     try box.drop(text, as: "a")
     try box.write(
@@ -277,8 +263,6 @@ import Testing
   }
 
   @Test func `show and drop find what waits in later by the name that send printed`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway)
     let sent = try box.send(["Later", "--token", token(1), "--not-before", "4000000000"])
@@ -311,8 +295,6 @@ import Testing
   func `the hint of the log finds a file of any name, and runs nothing of the name`(name: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.drop(#"{"tokn":"x"}"#, as: name)
     let agent = try box.deliver(gateway)
@@ -329,8 +311,6 @@ import Testing
   }
 
   @Test func `queue show keeps characters whole across its read buffer`() throws {
-    let box = try Box()
-    defer { box.end() }
     for shift in 0..<4 {
       let text = String(repeating: "x", count: shift) + String(repeating: "☀", count: 20_000)
       try box.drop(text, as: "a")
@@ -343,8 +323,6 @@ import Testing
   @Test func `queue refuses names with a path and understands the names that it prints`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.write(line(1), to: "spool/outside")
     for name in [
       "../outside", "/etc/passwd", ".", "..", ".lock", "new/a", "", #"\x2e\x2e\x2foutside"#,
@@ -370,8 +348,6 @@ import Testing
     ["retry", "a", "--waiting"],
   ])
   func `queue refuses wrong arguments`(arguments: [String]) throws {
-    let box = try Box()
-    defer { box.end() }
     try box.drop(line(1), as: "a")
     let said = try box.run(
       Build.command(Build.host) + ["queue"] + arguments + settings(box))
@@ -381,8 +357,6 @@ import Testing
   }
 
   @Test func `queue names a spool that does not exist`() throws {
-    let box = try Box()
-    defer { box.end() }
     let said = try box.tinypush("queue", "-o", "spool=/nowhere")
     #expect(said.status == 66)
     #expect(said.errors.contains("/nowhere"))
@@ -391,8 +365,6 @@ import Testing
   // MARK: - drop
 
   @Test func `queue drop removes only the named files`() throws {
-    let box = try Box()
-    defer { box.end() }
     for name in ["a", "b", "c"] { try box.drop(line(1), as: name) }
     try box.write(refusal("{}"), to: "spool/failed/a")
     let ambiguous = try queue(box, "drop", "a")
@@ -410,8 +382,6 @@ import Testing
   }
 
   @Test func `queue drop warns that a running agent may still deliver the file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try box.drop(line(1, "first"), as: "a")
@@ -431,8 +401,6 @@ import Testing
   }
 
   @Test func `what queue drop drops while the service is away does not arrive later`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     #expect(try sandbox.child.terminate() == 0)
     let settings = ["--config", sandbox.http2Config, "-o", "spool=\(box.spool)"]
@@ -449,8 +417,6 @@ import Testing
   }
 
   @Test func `drop takes all that was read of a name: each file, and what waits in later`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway)
     let early = notification("Early", #""token":"\#(token(1))","not-before":4000000000"#)
@@ -472,8 +438,6 @@ import Testing
   // MARK: - retry
 
   @Test func `queue retry sends only to the recipients that did not get the notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let refusing = try Gateway(
       in: box, ["--reject", "\(token(2))=7", "--reject", "\(token(3))=8"])
     try box.write(
@@ -526,8 +490,6 @@ import Testing
   @Test func `queue retry sends an unreadable file again as a whole and keeps expired lines`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.write(
       #"{"failed":{"reason":"the file cannot be read","code":"unreadable","file":"a"}}"# + "\n",
       to: "spool/failed/a")
@@ -550,8 +512,6 @@ import Testing
   func `queue retry killed at any system call neither loses nor repeats anything`(kind: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let notifications = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
     let good = notifications.map { refusal($0) }.joined()
     let text = kind == "one stays" ? good + refusal(notification("bad", #""token":"123""#)) : good
@@ -603,8 +563,6 @@ import Testing
   func `a file moved by hand from failed/ to new/ is sent again without nested failures`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=7"])
     try box.drop(
       line(2, "refused") + #"{"token":"123","payload":{"aps":{"alert":"wrong"}}}"# + "\n{bad\n",
@@ -633,8 +591,6 @@ import Testing
   }
 
   @Test func `queue retry sends lines of failed/ that were corrected by hand`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("12\n\(token(1))\n", to: "recipients/family")
     let gateway = try Gateway(in: box)
     let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
@@ -672,8 +628,6 @@ import Testing
   }
 
   @Test func `queue retry does not take a whole file with lines of failed/ for records`() throws {
-    let box = try Box()
-    defer { box.end() }
     let good = notification("delivered", #""token":"\#(token(1))""#)
     let failed = #"{"failed":{"reason":"of all","code":"x","file":"a.0123456789abcdef"}}"# + "\n"
     try box.write(failed, to: "spool/failed/a.0123456789abcdef")
@@ -693,8 +647,6 @@ import Testing
   }
 
   @Test func `refusals during a queue retry are not lost`() throws {
-    let box = try Box()
-    defer { box.end() }
     // Over HTTP/2 a refusal costs no connection, so that many rounds take little time.
     let gateway = try HTTP2Gateway(
       in: box, .certificate, ["--answer", "\(token(99))=413:PayloadTooLarge"])
@@ -722,8 +674,6 @@ import Testing
   }
 
   @Test func `queue retry leaves a file to which a program still writes`() throws {
-    let box = try Box()
-    defer { box.end() }
     let file = try box.write(
       refusal(notification("good", #""token":"\#(token(1))""#)), to: "spool/failed/a")
     let writer = try #require(fopen(file, "ae"))
@@ -738,8 +688,6 @@ import Testing
   }
 
   @Test func `queue retry sends 50,000 refusals again in 8 MB of memory`() throws {
-    let box = try Box()
-    defer { box.end() }
     let text = refusal(notification("good", #""token":"\#(token(1))""#))
     let wrong = refusal(notification("wrong", #""token":"123""#))
     try box.write(String(repeating: text, count: 50_000) + wrong, to: "spool/failed/a")

@@ -37,8 +37,6 @@ import Testing
   }
 
   @Test func `the pages are of the program's version`() throws {
-    let box = try Box()
-    defer { box.end() }
     let version = try box.tinypush("--version").output.replacing("tinypush ", with: "")
       .trimmingCharacters(in: .newlines)
     let packages = try Readme.text.get().matches(of: #/tinypush[-a-z*]*_([^_*]+)\*?_/#)
@@ -145,8 +143,6 @@ import Testing
   }
 
   @Test func `the demo prints the lines that are shown`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
     let demo = try box.run([Build.package + "/board/demo", program, box.path + "/demo"])
     #expect(demo.status == 0, "\(demo.errors)")
@@ -154,8 +150,6 @@ import Testing
   }
 
   @Test func `the sandbox, an agent and alerts in three terminals`() throws {
-    let box = try Box()
-    defer { box.end() }
     try FileManager.default.createSymbolicLink(
       atPath: box.path + "/build", withDestinationPath: Build.directory)
     // The usual ports may be taken here.
@@ -211,10 +205,7 @@ import Testing
   }
 
   @Test func `from the installation to the last line of status`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try board(in: box)
-    defer { board.end() }
     // Whose key it is, which app and which phone.
     let phone = try board.sandbox.token(box, "token", "phone")
     try box.write(
@@ -252,8 +243,6 @@ import Testing
   }
 
   @Test func `a message of a broker, a request by curl and a mail`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     let rules = try box.rules(broker, "")
     let service = try HTTPService(in: box)
@@ -286,8 +275,6 @@ import Testing
   }
 
   @Test func `the settings that are shown are right`() throws {
-    let box = try Box()
-    defer { box.end() }
     let rows = try Readme.text.get().matches(of: #/(?m)^\| `([a-z-]+ = [^`]*)` \|/#)
     #expect(rows.count == 3)
     let settings = rows.map { $0.1 + "\n" }.joined()

@@ -12,8 +12,6 @@ import Testing
   // MARK: - All recipes
 
   @Test func `each recipe has a test, and the manual renders it unchanged`() throws {
-    let box = try Box()
-    defer { box.end() }
     let folder = (#filePath as NSString).deletingLastPathComponent
     let source = try ["RecipeTests", "HookRecipeTests", "OperationTests"].map {
       try String(contentsOfFile: "\(folder)/\($0).swift", encoding: .utf8)
@@ -32,10 +30,7 @@ import Testing
   // MARK: - Sending
 
   @Test func `the recipe for shell scripts sends any text`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.install(Recipe.text("shell"), as: "started")
     let started = try board.run(["started"], as: "pi")
@@ -56,10 +51,7 @@ import Testing
   }
 
   @Test func `the recipe for jq sends any text`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.install(Recipe.text("jq"), as: "level")
     for (number, text) in Self.hostile.enumerated() {
@@ -70,10 +62,7 @@ import Testing
   }
 
   @Test func `the recipe that writes and renames a file sends any text`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.install(Recipe.text("drop"), as: "lines")
     let lines = Self.hostile.filter { !$0.contains("\n") }
@@ -85,10 +74,7 @@ import Testing
   }
 
   @Test func `the recipe for cron reports a job and its failure`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.write(Recipe.text("cron"), to: "etc/cron.d/alerts")
     let cron = ["python3", Build.tools + "/cronjob.py", "/etc/cron.d/alerts"]
@@ -109,10 +95,7 @@ import Testing
   }
 
   @Test func `the recipe for mails of cron reports what a job prints`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try box.run(["dpkg-deb", "--extract", Packages.file("tinypush-sendmail"), board.root])
     try board.start("tinypush")
     try board.write(Recipe.text("cron-mail"), to: "etc/cron.d/backup")
@@ -135,10 +118,7 @@ import Testing
   }
 
   @Test func `the recipe for udev reports power loss and USB disks`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let path = "/etc/udev/rules.d/90-alerts.rules"
     try board.write(Recipe.text("udev"), to: String(path.dropFirst()))
@@ -158,10 +138,7 @@ import Testing
   }
 
   @Test func `the recipe for a camera reports each new picture`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.install(Recipe.text("watch"), as: "watch-camera")
     try board.write(
@@ -180,10 +157,7 @@ import Testing
   }
 
   @Test func `the recipe for Node-RED sends any text and reports errors`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     // The user pi could make the file.
     #expect(chmod(board.root + "/run", 0o1777) == 0)
@@ -212,10 +186,7 @@ import Testing
   }
 
   @Test func `the recipes for Home Assistant send any text`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     // The user pi could make the file.
     #expect(chmod(board.root + "/run", 0o1777) == 0)
@@ -238,8 +209,6 @@ import Testing
   }
 
   @Test func `the recipe for curl delivers to the sandbox`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try FileManager.default.moveItem(
       atPath: box.path + "/sandbox", toPath: box.path + "/tinypush-sandbox")
@@ -276,8 +245,6 @@ import Testing
   }
 
   @Test func `the recipe for Zigbee2MQTT reports leaks, smoke and batteries`() throws {
-    let box = try Box()
-    defer { box.end() }
     let messages = """
       zigbee2mqtt/bath {"battery":80,"water_leak":true}
       zigbee2mqtt/bath {"battery":80,"water_leak":false}
@@ -294,8 +261,6 @@ import Testing
   }
 
   @Test func `the recipe for Home Assistant and MQTT names the recipients by the topic`() throws {
-    let box = try Box()
-    defer { box.end() }
     let action = try Recipe.text("home-assistant-mqtt")
     #expect(action.contains("topic: alerts/family\n"))
     #expect(action.contains("qos: 1\n"))
@@ -308,8 +273,6 @@ import Testing
   }
 
   @Test func `the recipe for Home Assistant's discovery publishes a device`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     let recipe = try Recipe.text("home-assistant-discovery")
     #expect(recipe.contains("broker = localhost\n"))
@@ -321,8 +284,6 @@ import Testing
   }
 
   @Test func `the access list for a fleet lets each box do its part, and nobody else`() throws {
-    let box = try Box()
-    defer { box.end() }
     let access = try box.write(Recipe.text("fleet-acl") + "\npattern readwrite end/#\n", to: "acl")
     let passwords = try box.write("", to: "passwords")
     for user in ["tinypush-attic", "tinypush-cellar", "homeassistant", "mallory"] {
@@ -361,10 +322,7 @@ import Testing
   // MARK: - Setting up
 
   @Test func `a .p12 file becomes a certificate that the agent runs with`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box, certificate: false)
-    defer { board.end() }
     // With RC2 and 3DES, like the files that the Keychain exports.
     let exported = try box.run([
       "openssl", "pkcs12", "-export", "-legacy", "-in", "sandbox/client.pem", "-inkey",
@@ -390,10 +348,7 @@ import Testing
   }
 
   @Test func `the alert reaches Bark without an app of one's own`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box, certificate: false)
-    defer { board.end() }
     let token = try board.sandbox.token(box, "add", "pocket", "--topic", "me.fin.bark")
     try board.write("", to: "etc/tinypush/recipients/default")
     try box.write(
@@ -419,10 +374,7 @@ import Testing
   @Test func `commands that root runs before the agent's first start do not hinder the agent`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     let checked = try board.run(["tinypush", "check"])
     #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
     try board.run(["tinypush", "send", "later", "--not-before", "1d"])
@@ -445,10 +397,7 @@ import Testing
   @Test func `the recipe for several apps runs an agent with its own certificate for each app`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     let apps = [("doors", "Door open"), ("pumps", "Pump on")]
     for (app, _) in apps {
       try box.makeCertificate(app, topic: "com.example.\(app)", in: board.sandbox)
@@ -490,8 +439,6 @@ import Testing
   }
 
   @Test func `the recipes for Grafana and Alertmanager name a webhook that takes alerts`() throws {
-    let box = try Box()
-    defer { box.end() }
     let service = try HTTPService(in: box)
     let urls = try [
       yaml(
@@ -508,8 +455,6 @@ import Testing
   }
 
   @Test func `the recipe for curl on another machine sends any text`() throws {
-    let box = try Box()
-    defer { box.end() }
     let token = try box.write("0123456789abcdef\n", to: "token")
     let service = try HTTPService(in: box, settings: "token-file = \(token)\n")
     try box.write("Authorization: Bearer 0123456789abcdef\n", to: "header")
@@ -532,8 +477,6 @@ import Testing
   }
 
   @Test func `the recipe for ESPHome posts a text`() throws {
-    let box = try Box()
-    defer { box.end() }
     let token = try box.write("0123456789abcdef\n", to: "token")
     let service = try HTTPService(in: box, settings: "token-file = \(token)\n")
     let recipe = try Recipe.text("esphome").replacing("TOKEN", with: "0123456789abcdef")
@@ -553,8 +496,6 @@ import Testing
   }
 
   @Test func `the recipe for a microcontroller posts to a path that takes texts`() throws {
-    let box = try Box()
-    defer { box.end() }
     let token = try box.write("0123456789abcdef\n", to: "token")
     let service = try HTTPService(in: box, settings: "token-file = \(token)\n")
     let text = try Recipe.text("esp")
@@ -569,10 +510,7 @@ import Testing
   // MARK: - Tokens
 
   @Test func `the recipe for a token receiver adds the tokens that apps post`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     let phone = try board.sandbox.token(box, "token", "phone")
     let family = "etc/tinypush/recipients/family"
@@ -625,10 +563,7 @@ import Testing
   }
 
   @Test func `the recipe for a spool on tmpfs delivers and reports a full spool`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     try board.write(Recipe.text("tmpfs-fstab"), to: "etc/fstab")
     try box.write(Recipe.text("tmpfs"), to: "recipe")
@@ -665,10 +600,7 @@ import Testing
 
   @Test func `the recipe for a read-only root delivers, with and without a state directory`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try board.start("tinypush")
     // A tmpfs takes the place of the partition.
     let fstab = try Recipe.text("read-only-root-fstab")
@@ -708,8 +640,6 @@ import Testing
   }
 
   @Test func `the recipe for trouble sends a mail and lights a LED`() throws {
-    let box = try Box()
-    defer { box.end() }
     let mail = try box.start(["python3", Build.tools + "/smtp.py"])
     let port = try mail.line("listening ").dropFirst("listening ".count)
     let led = try box.write("0\n", to: "led0/brightness")
@@ -741,10 +671,7 @@ import Testing
   }
 
   @Test func `the recipe for Prometheus writes valid metrics`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     let directory = "var/lib/prometheus/node-exporter"
     try FileManager.default.createDirectory(
       atPath: "\(board.root)/\(directory)", withIntermediateDirectories: true)

@@ -33,8 +33,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   @Test(arguments: Build.all)
   func `every build of recipient adds, changes, lists and removes recipients`(build: String) throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.write("", to: "recipients/.hidden")
     func check(_ arguments: String..., says words: String, then text: String) throws {
       let child = try box.run(command(box, arguments, build: build))
@@ -77,8 +75,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `recipient keeps all other lines of a large file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let filler = (1...2000).map { "\(token($0)) # number \($0)\r\n" }.joined()
     let odd = "\0 not a token\n" + String(repeating: "long ", count: 2000) + "\n# without an end"
     try box.write("", to: "recipients/family")
@@ -105,8 +101,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
     .enabled(if: geteuid() == 0, "needs root"),
     arguments: [(0o640, 0, 12345), (0o664, 12346, 65534), (0o600, 12346, 0)])
   func `recipient keeps owner, group and mode of a file`(bits: Int, owner: Int, group: Int) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write("# mine\n", to: "recipients/family")
     chown(path, uid_t(owner), gid_t(group))
     chmod(path, mode_t(bits))
@@ -122,8 +116,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   func `a new recipients file gets the read and write modes of its directory`(
     directory: Int, file: Int
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = box.path + "/recipients"
     mkdir(path, 0o700)
     chmod(path, mode_t(directory))
@@ -144,8 +136,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   func `a group member may change recipients if directory and file are group-writable`(
     directory: Int, bits: Int, status: Int32
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write("# family\n", to: "recipients/family")
     for (path, bits) in [(path, bits), (box.path + "/recipients", directory)] {
       chown(path, 0, 65534)
@@ -175,8 +165,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   // MARK: - Refusals
 
   @Test func `recipient refuses hostile names, tokens, languages and comments`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("# family\n", to: "recipients/family")
     for (arguments, words) in [
       (["add", "../family", token(1)], "the name of a recipients file has"),
@@ -217,8 +205,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `recipient does not follow a link and does not block on a pipe`() throws {
-    let box = try Box()
-    defer { box.end() }
     let outside = try box.write("# outside\n", to: "outside")
     mkdir(box.path + "/recipients", 0o755)
     symlink("../outside", box.path + "/recipients/family")
@@ -240,8 +226,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `recipient names a missing directory or file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let none = try recipient(box, "add", "family", token(1))
     #expect(none.status == 66)
     #expect(none.errors.contains("create the directory, or set recipients"))
@@ -270,8 +254,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `a subscription of a browser is added, listed and removed, and never shown`() throws {
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.path + "/recipients", 0o750)
     let apple = "https://web.push.apple.com/SECRET"
     let word = "\(apple)#\(Self.key).\(Self.secret)"
@@ -324,8 +306,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `adding a subscription again ends its suppression`() throws {
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.path + "/recipients", 0o755)
     mkdir(box.path + "/state", 0o700)
     let suppressed = try box.tinypush(
@@ -343,8 +323,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
 
   @Test func `a device token that is shorter than all known ones is questioned, and added`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.path + "/recipients", 0o755)
     let added = try box.run(command(box, ["add", "family", String(token(1).dropFirst(2))]))
     #expect(added.status == 0)
@@ -354,8 +332,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `list marks recipients to which nothing is sent`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write(
       "\(token(1))\n\(token(2)) registered=1700000000\n\(token(3))\n", to: "recipients/family")
     let settings = ["-o", "state=\(box.path)/state", "-o", "recipients=\(box.path)/recipients"]
@@ -378,8 +354,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   // MARK: - Crashes and concurrency
 
   @Test func `recipient syncs the new file before the rename and the directory after it`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("# family\n", to: "recipients/family")
     let trace = box.path + "/trace"
     let added = try box.run(
@@ -391,8 +365,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `recipient killed at any system call leaves the old file or the new one`() throws {
-    let box = try Box()
-    defer { box.end() }
     let before = "# family\n\(token(1))\n"
     let after = before + "\(token(2))\n"
     func killed(at call: Int) throws -> Child {
@@ -422,8 +394,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `concurrent commands lose no recipient`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("# family\n", to: "recipients/family")
     let children = try (1...20).map { try box.start(command(box, ["add", "family", token($0)])) }
     for child in children {
@@ -436,8 +406,6 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   }
 
   @Test func `a running agent uses a changed recipients file at once`() throws {
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.path + "/recipients", 0o755)
     let gateway = try Gateway(in: box)
     _ = try box.agent(gateway, ["recipients=\(box.path)/recipients", "settle=300ms"])

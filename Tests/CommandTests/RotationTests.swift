@@ -57,8 +57,6 @@ import Testing
 
   @Test func `after 25 minutes a new connection has a new token, and the old one finishes`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     var clock = try Clock(in: box)
     let first = clock.issue
     let gateway = try gateway(in: box, "slow=3000@2", "one-token")
@@ -86,8 +84,6 @@ import Testing
   }
 
   @Test func `a clock that is set helps at once if the service calls the token expired`() throws {
-    let box = try Box()
-    defer { box.end() }
     var clock = try Clock(in: box)
     let gateway = try gateway(in: box, "expired-token=token@2")
     let agent = try box.agent(gateway, .token, environment: clock.clocks.environment)
@@ -106,8 +102,6 @@ import Testing
   }
 
   @Test func `consecutive runs use one provider token for 25 minutes`() throws {
-    let box = try Box()
-    defer { box.end() }
     var clock = try Clock(in: box)
     let first = clock.issue
     let gateway = try gateway(in: box)
@@ -127,8 +121,6 @@ import Testing
   }
 
   @Test func `the agent makes a provider token as soon as the clock is set`() throws {
-    let box = try Box()
-    defer { box.end() }
     let clocks = try Clocks(in: box, [.wall, .awake])
     try clocks.set(.wall, to: 60)
     try clocks.set(.awake, to: Clocks.prolonged)

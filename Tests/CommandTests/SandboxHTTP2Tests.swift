@@ -36,8 +36,6 @@ import Testing
   func `no fault over HTTP/2 loses a notification, and repeats replace the shown alert`(
     fault: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", fault, "--seed", "1"], hasDevices: true)
     try drop(20, in: box)
     let agent = try deliver(box, sandbox, "answer-timeout=1s")
@@ -56,8 +54,6 @@ import Testing
   }
 
   @Test func `a delayed GOAWAY lets all requests so far be answered`() throws {
-    let box = try Box()
-    defer { box.end() }
     let faults = ["--fault", "goaway+300ms@3", "--fault", "slow+1s@5"]
     let sandbox = try Sandbox(in: box, faults, hasDevices: true)
     try drop(20, in: box)
@@ -104,8 +100,6 @@ import Testing
   func `each reason of Apple's table has its effect`(
     reason: String, status: Int, outcome: Outcome
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "reason=\(reason)@1"], hasDevices: true)
     try drop(1, in: box)
     let agent = try deliver(box, sandbox)
@@ -128,8 +122,6 @@ import Testing
   }
 
   @Test func `tokens of all lengths reach their devices, and a 410 suppresses a long one`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let sizes = [1, 40, 48, 54, 80, 100]
     let tokens = sizes.map { String(repeating: "c5", count: $0) }
@@ -192,8 +184,6 @@ import Testing
   }
 
   @Test func `a token of 80 bytes is refused before it is sent over the binary protocol`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let long = String(repeating: "c5", count: 80)
     let sent = try box.tinypush("send", "x", "--token", long, "--config", sandbox.config)
@@ -214,8 +204,6 @@ import Testing
 
   @Test func `the agent stops sending to a token after a 410 until the app registers again`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try sandbox.device(box, "uninstall", "phone")
     for _ in 1...2 {
@@ -238,8 +226,6 @@ import Testing
   }
 
   @Test func `files and commands take a token as programs print it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let token = try sandbox.token(box, "token", "phone")
     try box.write("", to: "recipients/family")
@@ -279,8 +265,6 @@ import Testing
   }
 
   @Test func `recipient add lets an app that was installed again get notifications`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let recipients = box.path + "/recipients"
     let token = try sandbox.token(box, "token", "phone")
@@ -316,8 +300,6 @@ import Testing
   }
 
   @Test func `the sandbox keeps a notification for an offline device across a restart`() throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
     try first.device(box, "offline", "phone")
     let token = try first.token(box, "token", "phone")
@@ -359,8 +341,6 @@ import Testing
   }
 
   @Test func `curl gets answers with a provider token or a certificate`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let path = "/3/device/" + (try sandbox.token(box, "token", "phone"))
     let id = "123E4567-E89B-42D3-A456-426614174000"
@@ -404,8 +384,6 @@ import Testing
   }
 
   @Test func `the sandbox refuses a certificate of another authority over HTTP/2`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let answer = try curl(
       box, sandbox, "/3/device/" + token(7),
@@ -419,8 +397,6 @@ import Testing
   @Test func `the gateway negotiates HTTP/2 with openssl, and the feedback service does not`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     func meet(_ port: Int) throws -> String {
       try box.run(
@@ -440,8 +416,6 @@ import Testing
 
   @Test(arguments: Identity.allCases)
   func `Python's h2 sends many requests at a time to the sandbox`(identity: Identity) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let whom =
       identity == .token

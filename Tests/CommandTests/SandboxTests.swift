@@ -18,8 +18,6 @@ import Testing
   }
 
   @Test func `the sandbox explains a token that is sent as hex digits`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let digits = hex(token(7))
     let client = try sandbox.client(box, [frame(token: digits), frame(identifier: 10)])
@@ -33,8 +31,6 @@ import Testing
   }
 
   @Test func `the certificate has its topic as Apple's have it, and HTTP/2 needs ALPN`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let shown = try box.run(["openssl", "x509", "-in", "sandbox/client.pem", "-noout", "-subject"])
     #expect(shown.output.contains("UID = com.example.tinypush"), "\(shown.output)")
@@ -48,8 +44,6 @@ import Testing
   }
 
   @Test func `with --rsa the sandbox makes RSA keys and replaces other keys`() throws {
-    let box = try Box()
-    defer { box.end() }
     let ordinary = try Sandbox(in: box)
     #expect(try ordinary.child.terminate() == 0)
     for _ in 1...2 {
@@ -116,8 +110,6 @@ import Testing
       "01" + hex(9, 4) + hex(0, 4) + "0020" + token(0) + "0002" + hex("{}")),
   ])
   func `the sandbox answers each wrong frame with its status`(row: Row) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--invalid", token(0xBAD)])
     if let topic = row.topic {
       let made = try box.run([
@@ -148,8 +140,6 @@ import Testing
   }
 
   @Test func `the sandbox's gateway refuses a certificate of production`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let made = try box.run([
       "sh", "-ec",
@@ -208,8 +198,6 @@ import Testing
     Faulty("stall@3", heard: [nothing, goodbye], accepted: [3, 4]),
   ])
   func `the sandbox plays a fault when it is due and reports it`(row: Faulty) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", row.testDescription])
     let frames = (1...4).map { frame(token: token($0), identifier: $0) }
     var clients: [Child] = []
@@ -285,8 +273,6 @@ import Testing
     ("reset@100d", "\"100d\" must be a"),
   ])
   func `the sandbox refuses an invalid --fault and says why`(words: String, why: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try box.tinypush("sandbox", "--fault", words)
     #expect(sandbox.status == 64)
     #expect(sandbox.errors.contains(why), "\(sandbox.errors)")
@@ -294,8 +280,6 @@ import Testing
   }
 
   @Test func `a sandbox that ends names the last accepted notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let client = try sandbox.client(box, [frame(identifier: 41), frame(identifier: 42)])
     try sandbox.child.line(#""identifier":42"#)
@@ -305,8 +289,6 @@ import Testing
   }
 
   @Test func `a sandbox ends although a connection waits for a delayed stall`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "stall+1h@1"])
     let client = try sandbox.client(box, [frame(identifier: 1)])
     try sandbox.child.line(#""event":"fault""#)
@@ -316,8 +298,6 @@ import Testing
 
   @Test(arguments: [["-c", "tinypush.conf"], ["-o", "gateway=localhost"]])
   func `the sandbox takes no configuration of an agent`(words: [String]) throws {
-    let box = try Box()
-    defer { box.end() }
     for command in [["sandbox"], ["sandbox", "device", "list"]] {
       let sandbox = try box.run(Build.command(Build.host) + command + words)
       #expect(sandbox.status == 64)
@@ -326,8 +306,6 @@ import Testing
   }
 
   @Test func `the sandbox refuses a client certificate of another authority`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let agent = try box.start(
       Build.command(Build.host) + ["run", "--config", sandbox.config]
@@ -342,8 +320,6 @@ import Testing
   // MARK: - The separate program
 
   @Test func `tinypush sandbox says what to install if the sandbox is missing`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = box.path + "/tinypush"
     // Copied by cp: if this process wrote it, a child being started could keep it open (ETXTBSY).
     try box.run(["cp", "\(Build.directory)/\(Build.host)/tinypush", program])
@@ -367,8 +343,6 @@ import Testing
     ("tinypush.conf", ", alert, priority 10, kept for 24 h, connection 1 stream 1, "),
   ])
   func `the sandbox shows the alert that send queues`(config: String, particulars: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try box.start(
       Build.command(Build.host) + ["sandbox", "--any-token", "--dir", "sandbox", "--port", "0"])
     try sandbox.line("ready; Ctrl-C ends it")
@@ -392,8 +366,6 @@ import Testing
   func `agents of every build deliver to the sandbox, and sandboxes of every build accept`(
     build: String, config: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     for other in build == Build.host ? Build.all : [Build.host] {
       let directory = "sandbox-\(other)"
       let sandbox = try box.start(
@@ -417,8 +389,6 @@ import Testing
   }
 
   @Test func `Python reads the sandbox's JSON Lines`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     let odd =
       #"{ "aps" : {"alert":"a \"b\" \\ \u0001 ü ☀ </x>", "badge":1e2} , "x":[ null,true,-0.5 ] }"#
@@ -444,8 +414,6 @@ import Testing
   }
 
   @Test func `a second start keeps certificates and settings and updates the ports`() throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Sandbox(in: box)
     let other = try box.tinypush("sandbox", "--dir", first.directory, "--port", "0")
     #expect(other.status == 75)
@@ -475,8 +443,6 @@ import Testing
   }
 
   @Test func `the feedback service sends its list once`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box)
     try box.write(
       "# gone\n1700000000 \(token(7))\nnonsense\n  1700000001\t\(token(8).uppercased())  # too\n",

@@ -107,8 +107,6 @@ import Testing
   ])
   func `send queues the notification of its options and prints the file's name`(row: Sending) throws
   {
-    let box = try Box()
-    defer { box.end() }
     for name in ["default", "family", "guests"] {
       try box.write(token(9), to: "recipients/\(name)")
     }
@@ -130,8 +128,6 @@ import Testing
   }
 
   @Test func `send --quiet prints no name`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.send(["x", "--token", Self.one, "--quiet"])
     #expect(sent.status == 0)
     #expect(sent.output + sent.errors == "")
@@ -139,8 +135,6 @@ import Testing
   }
 
   @Test func `send --dry-run prints the notification and queues nothing`() throws {
-    let box = try Box()
-    defer { box.end() }
     let words = ["Tank low", "--token", Self.one, "--title", "Cellar", "--data", "level:=42"]
     let sent = try box.send(words + ["--dry-run", "--wait=60s"])
     #expect(sent.status == 0, "\(sent.errors)")
@@ -156,8 +150,6 @@ import Testing
   }
 
   @Test func `TINYPUSH_CONFIG names the configuration, and --config overrides it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try box.write("spool = \(box.spool)\n", to: "tinypush.conf")
     func send(_ options: String..., environment path: String) throws -> Child {
       try box.run(
@@ -175,8 +167,6 @@ import Testing
   }
 
   @Test func `send writes a time from now as UNIX seconds`() throws {
-    let box = try Box()
-    defer { box.end() }
     let before = Int(Date().timeIntervalSince1970)
     let sent = try box.send([
       "x", "--token", Self.one, "--not-before", "2h", "--expiration", "1d", "--registered", "0s",
@@ -202,8 +192,6 @@ import Testing
       ("2030-06-01T12:30+0", nil), ("1969-12-31T23:59Z", nil),
     ] as [(String, Int?)])
   func `a date is in local time, or has its offset`(date: String, seconds: Int?) throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.run(
       Build.command(Build.host) + [
         "send", "x", "--token", token(1), "--not-before", date, "--dry-run", "-o",
@@ -218,8 +206,6 @@ import Testing
   }
 
   @Test func `notifications arrive in the order of sending`() throws {
-    let box = try Box()
-    defer { box.end() }
     for number in 1...20 {
       let sent = try box.send([
         "alert \(number)", "--token", token(number), "--token", token(number + 100), "--no-sync",
@@ -430,8 +416,6 @@ import Testing
       gives: "tinypush send: standard input holds no notification\n"),
   ])
   func `send refuses what the agent or the gateway would refuse`(row: Sending) throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.send(row.arguments, input: row.input)
     #expect(sent.status == row.status, "\(sent.output)")
     let errors = sent.errors.replacing(box.path, with: "BOX")
@@ -445,8 +429,6 @@ import Testing
   }
 
   @Test func `the help of send fits 80 columns`() throws {
-    let box = try Box()
-    defer { box.end() }
     let help = try box.tinypush("send", "--help")
     #expect(help.status == 0 && help.output.contains("--to"))
     #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
@@ -456,8 +438,6 @@ import Testing
   func `an alert to a recipients file that is missing or has no recipient is refused`(
     content: String?
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     if let content { try box.write(content, to: "recipients/family") }
     let said =
       content == nil ? "no recipients file family in" : "no recipient in the file family in"
@@ -474,8 +454,6 @@ import Testing
   // MARK: - Standard input
 
   @Test func `send - queues standard input unchanged as one file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let bare = "{\"aps\": {\n  \"alert\": \"for default\" }\n}"
     try box.write(token(4) + "\n", to: "recipients/default")
     let input = line(1, "first") + " \n" + bare + line(2, "second") + line(3, "third").dropLast()
@@ -493,8 +471,6 @@ import Testing
   }
 
   @Test func `send - queues nothing if one notification is wrong, and shows it`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write(token(4), to: "recipients/default")
     let good = (1...3000).map { line($0) }.joined()
     let sent = try box.send(
@@ -520,8 +496,6 @@ import Testing
   func `send shortens a text that is too long, also from standard input`(
     text: String, input: String?
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.send([text, "--token", Self.one, "--title", "T"], input: input ?? "")
     #expect(sent.status == 0, "\(sent.errors)")
     let whole = (input ?? text).trimmingCharacters(in: .newlines).replacing("\0", with: " ")
@@ -547,8 +521,6 @@ import Testing
   }
 
   @Test func `send - shows 20 of many wrong notifications and counts them all`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.send(["-"], input: String(repeating: "{}\nrubbish\n", count: 1000))
     #expect(sent.status == 65)
     #expect(sent.errors.count(of: "expected '{'") == 10)
@@ -560,8 +532,6 @@ import Testing
   }
 
   @Test func `send - queues nothing if standard input cannot be read`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.run(
       ["sh", "-c", "exec \"$@\" <\(box.path)", "sh"] + Build.command(Build.host) + [
         "send", "-", "-o", "spool=" + box.spool,
@@ -574,8 +544,6 @@ import Testing
   }
 
   @Test func `send - uses the same memory for any number of notifications`() throws {
-    let box = try Box()
-    defer { box.end() }
     let pipe = try NamedPipe(in: box)
     let sender = try box.start(pipe.feeding(box.sending(["-", "--no-sync"])))
     let writer = try pipe.open()
@@ -618,8 +586,6 @@ import Testing
 
   @Test(arguments: Keeping.allCases, [SIGINT, SIGTERM, SIGHUP])
   func `an interrupted send leaves no file`(keeping: Keeping, signal: Int32) throws {
-    let box = try Box()
-    defer { box.end() }
     let pipe = try NamedPipe(in: box)
     var command = try pipe.feeding(box.sending(["-"]))
     if keeping == .named { command = try Self.withoutProc(command) }
@@ -637,8 +603,6 @@ import Testing
   }
 
   @Test func `a killed send leaves no file`() throws {
-    let box = try Box()
-    defer { box.end() }
     let pipe = try NamedPipe(in: box)
     let sender = try box.start(pipe.feeding(box.sending(["-"])))
     let writer = try pipe.open()
@@ -649,8 +613,6 @@ import Testing
   }
 
   @Test func `send also works where unnamed files are not possible`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sent = try box.run(Self.withoutProc(box.sending(["x", "--token", Self.one])))
     #expect(sent.status == 0, "\(sent.errors)")
     #expect(try sent.output == box.queued.at(0) + "\n")
@@ -668,10 +630,7 @@ import Testing
   func `send reports a full disk and leaves no file`(resource: Disk.Resource, arguments: [String])
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let disk = try Disk(under: box, "size=1m,nr_inodes=200")
-    defer { disk.end() }
     try disk.fill(resource)
     let before = box.names(in: "tmp")
     let sent = try box.send(arguments, input: line(1))
@@ -690,8 +649,6 @@ import Testing
   }
 
   @Test func `send reports a missing or incomplete spool`() throws {
-    let box = try Box()
-    defer { box.end() }
     let none = try box.tinypush("send", "x", "--token", Self.one, "-o", "spool=/nowhere")
     #expect(none.status == 66)
     #expect(

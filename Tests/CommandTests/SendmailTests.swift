@@ -36,8 +36,6 @@ import Testing
 
   @Test(arguments: Build.all)
   func `the mails of another library are read, in all character sets`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try config(in: box)
     let read = try box.run(
       ["python3", Build.tools + "/mails.py", box.spool]
@@ -46,8 +44,6 @@ import Testing
   }
 
   @Test func `the address names the recipients file`() throws {
-    let box = try Box()
-    defer { box.end() }
     for name in ["default", "family", "pumps"] {
       try box.write(String(repeating: "1", count: 64) + "\n", to: "recipients/" + name)
     }
@@ -76,8 +72,6 @@ import Testing
   }
 
   @Test func `a mail to many recipients files becomes several notifications`() throws {
-    let box = try Box()
-    defer { box.end() }
     let names = (1...300).map { "list\($0)" }
     for name in names { try box.write("", to: "recipients/" + name) }
     // Each of these characters needs two bytes in a notification.
@@ -92,8 +86,6 @@ import Testing
   }
 
   @Test func `without the recipients file default, only a mail to another file is sent`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try config(in: box)
     try FileManager.default.removeItem(atPath: box.path + "/recipients/default")
     try box.write("", to: "recipients/family")
@@ -111,8 +103,6 @@ import Testing
   }
 
   @Test func `a line with only a dot ends the mail, unless an option says otherwise`() throws {
-    let box = try Box()
-    defer { box.end() }
     for (mail, words, text) in [
       ("\na\n.\nb\n", [], "a"), ("\na\r\n.\r\nb\n", [], "a"),
       ("\na\n.b\n..\n.", [], "a\n.b\n..\n."),
@@ -130,8 +120,6 @@ import Testing
   }
 
   @Test func `a mail of many megabytes is read to its end`() throws {
-    let box = try Box()
-    defer { box.end() }
     let mail = "Subject: big\n\nfirst\n" + String(repeating: "line\n", count: 4_000_000)
     let sent = try #require(try send(mail, ["root"], in: box).first)
     let alert = try #require(alert(sent) as? [String: String])
@@ -141,8 +129,6 @@ import Testing
   }
 
   @Test func `what cannot be sent is an error with a reason`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = try Build.command(Build.host, "tinypush-sendmail")
     let config = try config(in: box)
     let elsewhere = try self.config(in: box, spool: "nowhere")
@@ -174,10 +160,7 @@ import Testing
   }
 
   @Test func `the names of a mail server work on a board`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box)
-    defer { board.end() }
     try box.run(["dpkg-deb", "--extract", Packages.file("tinypush-sendmail"), board.root])
     try board.start("tinypush")
     let mail = "Subject: =?utf-8?q?Tank=C3=A9?=\nTo: family\n\n5 litres\n"

@@ -93,8 +93,6 @@ import Testing
   func `check judges the service by its answer to a device token that cannot exist`(
     row: Row
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(
       in: box, row.identity, ["--answer", Self.nobody + "=" + row.answer])
     let checkup = try check(box, gateway.port, row.identity)
@@ -111,8 +109,6 @@ import Testing
   }
 
   @Test func `check waits connect-timeout for the service's answer`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "silent"])
     // The setting also limits the handshake, for which a busy machine may need longer.
     var checkup: Checkup?
@@ -132,8 +128,6 @@ import Testing
   func `check reports a service that ends the connection`(
     fault: String, message: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
     let checkup = try check(box, gateway.port, .certificate)
     #expect(checkup["gateway.client"].state == "ok")
@@ -143,8 +137,6 @@ import Testing
   }
 
   @Test func `check reports a server that violates HTTP/2`() throws {
-    let box = try Box()
-    defer { box.end() }
     let hostile = try Hostile(in: box, "garbage")
     let checkup = try check(box, hostile.port, .certificate)
     #expect(checkup["gateway.answer"].message.hasSuffix("it violates HTTP/2"))
@@ -152,8 +144,6 @@ import Testing
   }
 
   @Test func `two checks use the same provider token`() throws {
-    let box = try Box()
-    defer { box.end() }
     // The check does not make the directory, in which the token is kept.
     mkdir(box.state, 0o700)
     let gateway = try HTTP2Gateway(in: box, .token)
@@ -167,8 +157,6 @@ import Testing
   }
 
   @Test func `check tries port 2197 if the service's port 443 is closed`() throws {
-    let box = try Box()
-    defer { box.end() }
     let closed = try check(box, 443, .token, ["gateway=localhost"])
     #expect(closed["gateway.port"].message == "port 2197 cannot be reached either")
     let gateway = try HTTP2Gateway(in: box, .token, ["--port", "2197"])

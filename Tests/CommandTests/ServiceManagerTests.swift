@@ -4,8 +4,6 @@ import Testing
 /// The agent under a service manager: status, watchdog, reload and credentials.
 @Suite(.sideBySide) struct ServiceManagerTests {
   @Test func `the agent reports its status to the service manager`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let agent = try box.agent(gateway, environment: manager.environment)
@@ -23,8 +21,6 @@ import Testing
   }
 
   @Test func `the agent feeds the watchdog, even without a gateway`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let watched = manager.environment.merging(["WATCHDOG_USEC": "400000"]) { $1 }
@@ -40,8 +36,6 @@ import Testing
   }
 
   @Test func `the agent does not feed the watchdog of another process`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let watched = manager.environment.merging(["WATCHDOG_USEC": "20000", "WATCHDOG_PID": "1"]) {
@@ -84,8 +78,6 @@ import Testing
   @Test func `a reload confirms sent notifications, keeps the counters and uses the new settings`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let before = try Gateway(in: box, name: "before")
     let after = try Gateway(in: box, name: "after")
     let manager = try NotifySocket(in: box)
@@ -114,8 +106,6 @@ import Testing
 
   @Test(arguments: Mistake.allCases)
   func `a reload with a wrong configuration keeps the old one`(mistake: Mistake) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let config = try configure(box, gateway)
@@ -146,8 +136,6 @@ import Testing
   }
 
   @Test func `SIGTERM during a reload stops the agent`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--delay-answer", "1"])
     let manager = try NotifySocket(in: box)
     let agent = try run(box, configure(box, gateway), environment: manager.environment)
@@ -163,8 +151,6 @@ import Testing
 
   @Test(arguments: [false, true])
   func `SIGHUP during a stop starts no other agent`(areTogether: Bool) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--delay-answer", "1"])
     let manager = try NotifySocket(in: box)
     let agent = try run(box, configure(box, gateway), environment: manager.environment)
@@ -183,8 +169,6 @@ import Testing
   @Test func `the agent finds certificate and key in the credentials or beside the configuration`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let config = try configure(
       box, gateway, "certificate = credentials/push.pem\nkey = credentials/push.key")

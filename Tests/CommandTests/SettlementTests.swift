@@ -16,8 +16,6 @@ import Testing
   // MARK: - The sender
 
   @Test func `send warns of a suppressed token and does not count it as delivered`() throws {
-    let box = try Box()
-    defer { box.end() }
     try suppress(Self.one, in: box, "--at", "2026-01-02T03:04:05Z")
     let warned = try box.send(["x", "--token", token(2), "--token", Self.one])
     #expect(warned.status == 0)
@@ -46,8 +44,6 @@ import Testing
   }
 
   @Test func `send warns of suppressed tokens in recipients files and on standard input`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("\(Self.one)\n\(token(2))\n", to: "recipients/family")
     try suppress(Self.one, in: box)
     let listed = try box.send(["x", "--to", "family"])
@@ -60,8 +56,6 @@ import Testing
   }
 
   @Test func `send --wait reports an expired, superseded or dropped notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     func sender(_ text: String, _ arguments: String...) throws -> (child: Child, name: String) {
       let child = try box.start(
         box.sending([text, "--token", Self.one, "--wait=1h"] + arguments))
@@ -96,8 +90,6 @@ import Testing
   }
 
   @Test func `send --wait reports an unregistered token as not delivered`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(Self.one)=" + Self.gone])
     let agent = try box.agent(gateway)
     let sent = try box.send(["x", "--token", Self.one, "--token", token(2), "--wait"])
@@ -113,8 +105,6 @@ import Testing
   }
 
   @Test func `the agent does not write to a receipt that is a link or a pipe`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let other = try box.write("", to: "other")
     symlink(other, "\(box.spool)/tmp/a.wait.receipt")
@@ -128,8 +118,6 @@ import Testing
   }
 
   @Test func `send --json tells the outcome for each recipient`() throws {
-    let box = try Box()
-    defer { box.end() }
     try suppress(token(3), in: box, "--at", "2026-01-02T03:04:05Z")
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(Self.one)=" + Self.gone])
     let agent = try box.agent(gateway)
@@ -198,8 +186,6 @@ import Testing
   }
 
   @Test func `send --json tells why each notification was not sent`() throws {
-    let box = try Box()
-    defer { box.end() }
     func sender(_ text: String, _ arguments: String...) throws -> Child {
       let before = box.queued.count
       let child = try box.start(
@@ -241,8 +227,6 @@ import Testing
 
   @Test(arguments: [false, true])
   func `the log lists each delivery with log = deliveries`(isWanted: Bool) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(token(3))=" + Self.gone])
     try box.drop(line(1, "a") + line(2, "b") + "{}\n" + line(3, "c"), as: "notes.json")
     let agent = try box.deliver(
@@ -261,8 +245,6 @@ import Testing
   }
 
   @Test func `log = deliveries lists every notification of a large file once`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(700))=8"])
     try box.drop((1...2000).map { line($0) }.joined(), as: "many")
     let agent = try box.deliver(gateway, ["log=deliveries"])
@@ -286,8 +268,6 @@ import Testing
   }
 
   @Test func `a name of digits is no token, and one of capitals is found`() throws {
-    let box = try Box()
-    defer { box.end() }
     let log = """
       1795419268445725844 not sent: expired
       1795419200000000001 to 0badcafe accepted
@@ -309,8 +289,6 @@ import Testing
   }
 
   @Test func `trace --json has the same facts`() throws {
-    let box = try Box()
-    defer { box.end() }
     func traced(_ word: String, log: String = "") throws -> [[String: Any]] {
       let child = try trace(box, word, log: log, "--json")
       #expect(child.status == 0, "\(child.errors)")
@@ -354,8 +332,6 @@ import Testing
   }
 
   @Test func `the log names a notification that is replaced while it waits in later/`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
     let agent = try box.agent(gateway, .certificate, ["log=deliveries"])
     let due = ["--token", token(1), "--collapse-id", "tank", "--not-before", "2h"]
@@ -369,8 +345,6 @@ import Testing
   }
 
   @Test func `trace prints where a notification is and its result`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
     try box.drop(line(1, "good"), as: "good.json")
     try box.drop("{\"tokn\": 1}", as: "bad.json")

@@ -26,10 +26,7 @@ import Testing
   }
 
   @Test func `a file of answers sets up Bark, up to the alert on the phone`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box, certificate: false)
-    defer { board.end() }
     let token = try prepare(box, board)
     let before = settings(board)
     let answers = try box.write(
@@ -52,10 +49,7 @@ import Testing
   }
 
   @Test func `a person answers on a terminal, and corrects a wrong answer`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box, certificate: false)
-    defer { board.end() }
     let token = try prepare(box, board)
     let lines = [
       "bakr", "", "nowhere.p8", "\(box.path)/\(Self.key)", "12345", token, "a/b", "family", "",
@@ -77,8 +71,6 @@ import Testing
   }
 
   @Test func `browsers get a key, a contact and an invitation beside an app`() throws {
-    let box = try Box()
-    defer { box.end() }
     let before = "signing-key = AuthKey_ABC123DEFG.p8\nteam-id = TEAM123456\ntopic = a.b\n"
     let config = try box.write(
       before + "recipients = \(box.path)/recipients\n", to: "etc/tinypush.conf")
@@ -129,8 +121,6 @@ import Testing
   }
 
   @Test func `an app of one's own has its team and its topic, and gives way to Bark`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write(
       String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
       to: "AuthKey_ABC123DEFG.p8")
@@ -183,10 +173,7 @@ import Testing
   }
 
   @Test func `a gateway of the binary protocol is set up, up to the alert on the phone`() throws {
-    let box = try Box()
-    defer { box.end() }
     let board = try Board(in: box, certificate: false)
-    defer { board.end() }
     _ = try prepare(box, board)
     let config = "etc/tinypush/tinypush.conf"
     try board.write(
@@ -230,8 +217,6 @@ import Testing
   }
 
   @Test func `a file that no setting names, or another setting, is not replaced`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try box.write("key = credentials/a.pem\n", to: "etc/tinypush.conf")
     let certificate = try String(contentsOfFile: Certificates.path("client.pem"), encoding: .utf8)
     for name in ["a.pem", "b.pem"] {
@@ -247,8 +232,6 @@ import Testing
   }
 
   @Test func `two files of the same name are an error, but not one file that has both`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try box.write("", to: "etc/tinypush.conf")
     let both = try String(contentsOfFile: Certificates.path("client-both.pem"), encoding: .utf8)
     let path = try box.write(both, to: "a/x.pem")
@@ -264,8 +247,6 @@ import Testing
   }
 
   @Test func `-o cannot be given, as the page says`() throws {
-    let box = try Box()
-    defer { box.end() }
     let done = try box.tinypush("setup", "--config", box.path + "/tinypush.conf", "-o", "ttl=1h")
     #expect(done.status == 64 && done.errors.contains("-o cannot be given"), "\(done.errors)")
     let options = try ManPage("tinypush-setup.1").section("OPTIONS")
@@ -274,8 +255,6 @@ import Testing
   }
 
   @Test func `a gateway gives way to Bark, and an app to a gateway`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write(
       String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8), to: Self.key)
     let config = try box.write(
@@ -318,8 +297,6 @@ import Testing
   }
 
   @Test func `who only tries learns how, and nothing is written`() throws {
-    let box = try Box()
-    defer { box.end() }
     let config = try box.write("ttl = 1h\n", to: "etc/tinypush.conf")
     let done = try setUp(box, config, "app = sandbox\ntopic = a.b\n")
     #expect(done.status == 0, "\(done.errors)")
@@ -346,8 +323,6 @@ import Testing
   @Test func `a key of another app is not kept, and another key of the same name not replaced`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let key = try String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8)
     try box.write(key, to: "etc/credentials/AuthKey_ABC123DEFG.p8")
     let config = try box.write(
@@ -402,8 +377,6 @@ import Testing
   func `a wrong answer is named, and nothing is written`(
     answers: String, status: Int32, words: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let key = try box.write(
       String(contentsOfFile: Certificates.path("signing.p8"), encoding: .utf8),
       to: "AuthKey_ABC123DEFG.p8")
@@ -418,8 +391,6 @@ import Testing
   }
 
   @Test func `without a terminal, setup says what a file of answers has`() throws {
-    let box = try Box()
-    defer { box.end() }
     let done = try box.tinypush("setup", "--config", box.path + "/tinypush.conf")
     #expect(done.status == 64 && done.errors.contains("give --answers FILE"), "\(done.errors)")
     #expect(done.errors.contains("app = bark, signing-key = PATH and token = TOKEN"))

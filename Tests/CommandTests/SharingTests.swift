@@ -11,8 +11,6 @@ import Testing
   @Test(arguments: rows) func `messages are lost only where the manual page says so`(
     row: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     var random = SeededRandom(for: "the kills of the row \(row)")
     let run = try box.run([
       "python3", Build.package + "/Tests/Benchmarks/fleet", "\(Build.directory)/\(Build.host)",
@@ -27,8 +25,6 @@ import Testing
   }
 
   @Test func `takeover wants the client ID of a box with a session`() throws {
-    let box = try Box()
-    defer { box.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, "subscribe = $share/tinypush/alerts/#\n[alerts/#]\nalert = {payload}\n")
     let takeover = [

@@ -7,8 +7,6 @@ import Testing
   func `the sanitizers find no error in the C code, however little the socket accepts`(
     build: String
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let directory = "\(Build.directory)/\(build)"
     var command = ["\(directory)/shim", box.path, Build.tools]
     if FileManager.default.fileExists(atPath: directory + "/root") {

@@ -1,15 +1,22 @@
 import Foundation
 import Testing
 
-/// Runs the tests of a suite in parallel on a pool of threads.
+/// Runs the tests of a suite in parallel on a pool of threads, each with a box of its own.
 ///
 /// Each test blocks a thread while it waits for a process, and Swift's own pool has only as many
 /// threads as the machine has cores.
 struct SideBySide: SuiteTrait, TestTrait, TestScoping {
+  var isRecursive: Bool { true }
+
   func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
-    try await withTaskExecutorPreference(Threads.shared) { try await function() }
+    try await TestBox.$current.withValue(TestBox()) {
+      try await withTaskExecutorPreference(Threads.shared) {
+        defer { TestBox.current?.end() }
+        try await function()
+      }
+    }
   }
 }
 

@@ -42,8 +42,6 @@ import Testing
 
   @Test(arguments: [Build.host, Build.recent])
   func `check reports the signing key, its ID, the team and the topic`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let path = try configure(box, gateway)
     let checkup = try check(box, path, build: build)
@@ -64,8 +62,6 @@ import Testing
   }
 
   @Test func `the signing key may be a credential of the service`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
     let given = box.path + "/run"
     mkdir(given, 0o700)
@@ -80,8 +76,6 @@ import Testing
   }
 
   @Test func `check reports what is wrong with the signing key and the remedy`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
     let directory = box.path + "/etc/credentials"
     let other = try check(box, path, ["key-id=ABC123DEFH"])["signing-key.key-id"]
@@ -112,8 +106,6 @@ import Testing
   }
 
   @Test func `check reports a gateway that does not speak HTTP/2`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
     // With TLS 1.3: the server then notices the missing certificate only after the handshake.
     let handshake = try check(box, path, build: Build.recent)["gateway.handshake"]
@@ -122,8 +114,6 @@ import Testing
   }
 
   @Test func `contradictory settings are reported with their line`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try configure(box, try Gateway(in: box), "settle = 5s")
     for command in ["run", "check"] {
       let ended = try box.tinypush(command, "--config", path)
@@ -138,8 +128,6 @@ import Testing
   @Test func `feedback with HTTP/2 explains that there is no feedback service and exits with 0`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
     let said = try box.tinypush("feedback", "--config", path)
     #expect(said.status == 0)

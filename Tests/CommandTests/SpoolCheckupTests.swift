@@ -6,8 +6,6 @@ import Testing
   // MARK: - The spool
 
   @Test func `check names each missing spool directory and the command that creates it`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let missing = try box.checkup(gateway.port, ["spool=/nowhere"])
     #expect(missing.status == 66)
@@ -34,8 +32,6 @@ import Testing
 
   @Test func `check warns of modes that let anybody send or keep the agent from reading`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.giveSpoolToNobody()
     chmod(box.spool + "/new", 0o2777)
@@ -68,8 +64,6 @@ import Testing
   }
 
   @Test func `check leaves to the agent's user what a member of the group cannot test`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     mkdir(box.path + "/run", 0o755)
     chown(box.path + "/run", 65534, 65534)
@@ -113,11 +107,8 @@ import Testing
 
   @Test(arguments: Disk.Resource.allCases)
   func `check reports a disk that is full, in memory or read-only`(resource: Disk.Resource) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let disk = try Disk(under: box, "size=4m,nr_inodes=500")
-    defer { disk.end() }
     let memory = try box.checkup(gateway.port)
     #expect(memory.status == 0)
     #expect(memory["spool.room"].state == "warning")
@@ -143,21 +134,14 @@ import Testing
 
   @Test func `check warns of little free space and refuses a spool across two file systems`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
-    let apart: Checkup
-    do {
-      let disk = try Disk(under: box, at: "/new", "size=4m")
-      defer { disk.end() }
-      apart = try box.checkup(gateway.port)
-    }
+    _ = try Disk(under: box, at: "/new", "size=4m")
+    let apart = try box.checkup(gateway.port)
     #expect(apart.status == 78)
     #expect(
       apart["spool.new"].message
         == "on another file system than tmp/, so no file can be renamed into it")
-    let small = try Disk(under: box, "size=4m,nr_inodes=100")
-    defer { small.end() }
+    _ = try Disk(under: box, "size=4m,nr_inodes=100")
     let low = try box.checkup(gateway.port)
     #expect(low.status == 0)
     #expect(low["spool.room"].state == "warning")
@@ -168,8 +152,6 @@ import Testing
 
   @Test func `check reports state, status page and recipients that the agent cannot use`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
@@ -212,8 +194,6 @@ import Testing
   }
 
   @Test func `check warns of recipients files with wrong lines or with nobody to reach`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     try box.write("# nobody\n", to: "recipients/empty")
     try box.write("\(token(1))\n", to: "recipients/gone")
@@ -240,8 +220,6 @@ import Testing
   // MARK: - The status page
 
   @Test func `check reports a status path that is no status page`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let page = box.path + "/page"
     func check() throws -> Checkup { try box.checkup(gateway.port, ["status=" + page]) }
@@ -274,8 +252,6 @@ import Testing
   }
 
   @Test func `check reports a status page that the running agent does not write`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.start(
       Build.command(Build.host) + ["run"] + box.wellSettings(gateway.port))

@@ -10,8 +10,6 @@ import Testing
       Array("-rf".utf8), Array("$(touch x)".utf8), [0x01], [0x7F], Array(" ".utf8),
       Array("ä☀".utf8), Array(repeating: 0x78, count: 255), Array(repeating: 0xC3, count: 255),
     ]
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(99)])
     let agent = try box.agent(gateway, ["settle=1h"])
     for (number, name) in names.enumerated() {
@@ -43,8 +41,6 @@ import Testing
     throws
   {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let outside = try box.write(line(66, "outside"), to: "outside")
     var strange = try makeStrange("before-", outside, in: box)
@@ -89,8 +85,6 @@ import Testing
   @Test func `the agent refuses a sparse file of 1 GB once and delivers the file behind it`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write("", to: "spool/new/giant")
     guard truncate(path, 1 << 30) == 0 else { throw Failure("truncate: errno \(errno)") }
     try box.drop(line(1, "behind"), as: "z")
@@ -106,8 +100,6 @@ import Testing
 
   @Test func `all files arrive if inotify's queue overflows`() throws {
     let count = 20_000
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway)
     try agent.line("connected to", in: .errors)
@@ -125,8 +117,6 @@ import Testing
   }
 
   @Test func `files that wait for a gateway take a bounded memory`() throws {
-    let box = try Box()
-    defer { box.end() }
     var few = 0
     for count in [10, 20_000] {
       for number in 1...count { try box.drop(line(number), as: "\(100_000 + number)") }
@@ -157,8 +147,6 @@ import Testing
   )
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=1h"])
     try box.drop(line(1) + line(2, "second"), as: "file")
@@ -185,8 +173,6 @@ import Testing
   }
 
   @Test func `a file that replaces another while the agent takes it is not lost`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     // The agent opens the file, and then waits before it moves what has the name by then.
     let agent = try box.start(
@@ -203,8 +189,6 @@ import Testing
   }
 
   @Test func `a file in taken/ that cannot be examined stays`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let name = "file@1700000000000000000.0"
     try box.write(line(1, "examined later"), to: "spool/taken/" + name)
@@ -220,8 +204,6 @@ import Testing
   }
 
   @Test func `a file with two names is sent for each, and both names leave the spool`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.drop(line(1, "twin"), as: "a")
     guard link(box.spool + "/new/a", box.spool + "/new/b") == 0 else {
       throw Failure("link: errno \(errno)")

@@ -22,8 +22,6 @@ import Testing
   func `the page of every build shows the connection, the sent count and the latency`(build: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, build: build, settings(box))
     for number in 1...20 { try box.drop(line(number), as: "\(number)") }
@@ -57,8 +55,6 @@ import Testing
   }
 
   @Test func `status says why the agent could not start`() throws {
-    let box = try Box()
-    defer { box.end() }
     let page = "status=\(box.path)/page"
     for (line, reason) in [
       ("", "neither a signing key nor a certificate is set: "),
@@ -85,8 +81,6 @@ import Testing
   }
 
   @Test func `without a gateway status shows the reason and the time of the next attempt`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     gateway.child.kill()
     for number in 1...3 { try box.drop(line(number), as: "\(number)") }
@@ -115,8 +109,6 @@ import Testing
   }
 
   @Test func `the time offline counts through all attempts`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box, "connect-timeout=5m"))
     try wait(for: "a connection") { try object(box)["state"] as? String == "connected" }
@@ -155,8 +147,6 @@ import Testing
 
   @Test(arguments: ["queue drop", "rm"])
   func `status stops counting files that another program removes from later/`(way: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     for number in 1...3 {
@@ -180,8 +170,6 @@ import Testing
   }
 
   @Test func `status counts refusals by reason`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(
       in: box,
       [2, 3, 4].flatMap { ["--reject", "\(token($0))=\($0 == 4 ? 255 : $0 == 3 ? 7 : 8)"] })
@@ -199,8 +187,6 @@ import Testing
   }
 
   @Test func `the page keeps the last five problems across a restart`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(
       in: box, (1...6).flatMap { ["--reject", "\(token($0))=\($0)"] })
     let agent = try box.agent(gateway, settings(box))
@@ -224,8 +210,6 @@ import Testing
   }
 
   @Test func `a reload keeps the counters and the start time`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try box.drop(line(1, "first"), as: "1")
@@ -251,8 +235,6 @@ import Testing
 
   @Test func `status reports a killed agent as not running even if its PID is in use again`() throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try status(box).status == 0 }
@@ -271,8 +253,6 @@ import Testing
   // MARK: - The file
 
   @Test func `the agent makes a removed page again with all its figures`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box, "rescan=1s"))
     try box.drop(line(1, "first"), as: "1")
@@ -289,8 +269,6 @@ import Testing
   }
 
   @Test func `a reload with another status path takes the agent's figures there`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let other = try box.agent(gateway, settings(box) + ["status=\(box.path)/other"])
     try box.drop(line(1, "of another agent"), as: "1")
@@ -320,8 +298,6 @@ import Testing
   }
 
   @Test func `the agent keeps a file that is no status page and logs that`() throws {
-    let box = try Box()
-    defer { box.end() }
     let path = try box.write("a key, perhaps", to: "page")
     chmod(path, 0o600)
     let gateway = try Gateway(in: box)
@@ -336,8 +312,6 @@ import Testing
   }
 
   @Test func `the second of two agents with one status path logs that`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try object(box)["pid"] as? Int == Int(agent.id) }
@@ -375,8 +349,6 @@ import Testing
   @Test func `a read lock on the page neither fakes an agent nor keeps one from the page`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try status(box).status == 0 }
@@ -390,8 +362,6 @@ import Testing
   }
 
   @Test func `status shows why the agent closed a connection`() throws {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "garbage@100%"])
     let agent = try box.start(
       Build.command(Build.host) + [
@@ -416,8 +386,6 @@ import Testing
   )
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try status(box).status == 0 }
@@ -460,8 +428,6 @@ import Testing
   func `a page full of large numbers crashes neither status nor the next agent`(build: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let path = box.path + "/page"
     let page = "status=" + path
@@ -502,8 +468,6 @@ import Testing
 
   @Test func `status without a configuration shows the page of the package`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.path + "/run", 0o755)
     let none = try packaged([], in: box)
     #expect(none.status == 69)
@@ -524,8 +488,6 @@ import Testing
 
   @Test func `status shows what systemd knows of the MQTT bridge of the package`() throws {
     try #require(geteuid() == 0, "needs root")
-    let box = try Box()
-    defer { box.end() }
     mkdir(box.path + "/run", 0o755)
     let gateway = try Gateway(in: box)
     let page = "status=\(box.path)/run/status"
@@ -562,8 +524,6 @@ import Testing
   }
 
   @Test func `status refuses wrong arguments and a missing setting`() throws {
-    let box = try Box()
-    defer { box.end() }
     let unset = try box.tinypush("status", "-o", "spool=\(box.spool)", "--config", "/dev/null")
     #expect(unset.status == 78)
     #expect(unset.errors.contains("the setting status is missing"), "\(unset.errors)")
@@ -581,8 +541,6 @@ import Testing
   // MARK: - Prometheus
 
   @Test func `promtool accepts the metrics, which match the page`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
     let clocks = try Clocks(in: box, [.awake])
     func text(_ members: String) -> String {
@@ -683,8 +641,6 @@ import Testing
   func `status --watch follows the agent, fits any size and restores the terminal`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     let screen = try Screen(box)
@@ -726,8 +682,6 @@ import Testing
   }
 
   @Test func `status --watch waits for an agent to start and ends at Ctrl-C`() throws {
-    let box = try Box()
-    defer { box.end() }
     let screen = try Screen(box)
     defer { screen.end() }
     let watch = try Build.command(Build.host).joined(separator: " ") + " status --watch"

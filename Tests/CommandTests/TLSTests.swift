@@ -93,8 +93,6 @@ import Testing
   func `the log explains why the TLS connection failed`(
     row: Row, version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let (gateway, agent) = try start(row, version.build, version.tls, in: box)
     for words in row.words { try agent.line(words, in: .errors) }
     if let status = row.status {
@@ -117,8 +115,6 @@ import Testing
   func `the agent connects with every valid kind of certificate, key and host`(
     row: Row, version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let (gateway, agent) = try start(row, version.build, version.tls, in: box)
     try agent.line("connected to", in: .errors)
     #expect(agent.errors.contains("(TLS \(version.tls), "))
@@ -132,8 +128,6 @@ import Testing
   func `the agent resumes the TLS session on the next connection`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(
       in: box, tls: version.tls, ["--first", "2", "--close-after", "1", "--abrupt"])
     for number in 1...3 { try box.drop(line(number, "\(number)"), as: "\(number)") }
@@ -145,8 +139,6 @@ import Testing
   }
 
   @Test func `the log reports a server that does not speak TLS`() throws {
-    let box = try Box()
-    defer { box.end() }
     let server = try box.start([
       "python3", "-u", "-c",
       """
@@ -177,8 +169,6 @@ import Testing
   func `run --once exits with 78 if the gateway refuses the certificate`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ca: "other-ca", tls: version.tls)
     try box.drop(line(1, "hello"), as: "one")
     let agent = try box.deliver(gateway, build: version.build)
@@ -200,8 +190,6 @@ import Testing
   func `run --once gives up on a gateway that closes after each handshake`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls, ["--leave"])
     try box.drop(line(1, "hello"), as: "one")
     let agent = try box.deliver(gateway, build: version.build)
@@ -220,8 +208,6 @@ import Testing
   func `run --once delivers on the third connection if the gateway closed two`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls, ["--leave", "--first", "2"])
     try box.drop(line(1, "hello"), as: "one")
     let agent = try box.deliver(gateway, build: version.build)
@@ -231,8 +217,6 @@ import Testing
   }
 
   @Test func `the log reports a gateway that speaks only TLS 1.3`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, tls: "1.3")
     let agent = try box.agent(gateway)
     try agent.line(
@@ -246,8 +230,6 @@ import Testing
   func `the agent closes a flooded connection without reading all bytes first`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls, ["--babble", "250000", "--first", "1"])
     let agent = try box.agent(gateway, build: version.build)
     try agent.line("connected to", in: .errors)
@@ -286,8 +268,6 @@ import Testing
   func `the passwords of a key and of a proxy do not stay in memory`(
     version: (build: String, tls: String)
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let password = "Quetzalcoatlus-\(version.build)"
     let made = try box.run([
       "openssl", "pkey", "-in", Certificates.path("client.key"), "-aes256", "-passout",

@@ -65,8 +65,6 @@ import Testing
   func `queue list shortens names in the middle and cuts reasons to fit the terminal`(columns: Int)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try fillQueue(box)
     let queue = ["queue", "-o", "spool=" + box.spool]
     let said = try terminal(box, columns, queue)
@@ -92,8 +90,6 @@ import Testing
 
   @Test(arguments: [40, 80, 120])
   func `recipient list and token list fit the terminal and cut no token`(columns: Int) throws {
-    let box = try Box()
-    defer { box.end() }
     let settings = ["-o", "state=\(box.path)/state", "-o", "recipients=\(box.path)/recipients"]
     try box.write(
       """
@@ -154,8 +150,6 @@ import Testing
   }
 
   @Test func `the status page fits each terminal and shows all its content`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try agent(box, gateway)
     let status = ["status", "-o", "status=\(box.path)/page"]
@@ -176,8 +170,6 @@ import Testing
   }
 
   @Test func `the arrow keys scroll status --watch on a terminal of few rows`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try agent(box, gateway)
     let watch = ["status", "--watch", "-o", "status=\(box.path)/page"]
@@ -215,8 +207,6 @@ import Testing
 
   @Test(arguments: plain)
   func `an ASCII terminal gets only ASCII`(environment: [String: String]) throws {
-    let box = try Box()
-    defer { box.end() }
     try fillQueue(box)
     let isDumb = environment["TERM"] == "dumb"
     let hasColours = environment["TERM"] == "xterm"
@@ -278,8 +268,6 @@ import Testing
   @Test func `the sandbox draws its lock screen in ASCII on an ASCII terminal`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let sandbox = try box.start(
       [
         "python3", Build.tools + "/onterminal.py", "60x100",

@@ -22,8 +22,6 @@ import Testing
 
   @Test(arguments: Build.all)
   func `every build of token suppresses, registers and forgets tokens`(build: String) throws {
-    let box = try Box()
-    defer { box.end() }
     func check(
       _ arguments: String..., says words: String, status: Int32 = 0, lists: String...
     ) throws {
@@ -62,8 +60,6 @@ import Testing
   }
 
   @Test func `the last of several changes within a second counts`() throws {
-    let box = try Box()
-    defer { box.end() }
     // These changes usually happen within one second.
     for _ in 1...5 {
       let suppressed = try tokens(box, ["suppress", token(1)])
@@ -76,8 +72,6 @@ import Testing
   }
 
   @Test func `a pager that waits holds up no other change`() throws {
-    let box = try Box()
-    defer { box.end() }
     let program = try Build.command(Build.host).joined(separator: " ")
     let many = (1...3000).map { token($0) + "\n" }.joined()
     let waiting = try box.start(
@@ -90,8 +84,6 @@ import Testing
   }
 
   @Test func `token reads tokens from standard input, and a wrong one changes nothing`() throws {
-    let box = try Box()
-    defer { box.end() }
     let many = (1...3000).map { token($0) }
     let first = try tokens(box, ["suppress", "-"], input: many.joined(separator: "\n"))
     #expect(first.status == 0 && first.output.split(separator: "\n").count == 3000)
@@ -127,16 +119,12 @@ import Testing
     ),
   ])
   func `token refuses wrong arguments`(arguments: [String], words: String) throws {
-    let box = try Box()
-    defer { box.end() }
     let child = try tokens(box, arguments)
     #expect(child.status == 64)
     #expect(child.errors == "tinypush token: \(words)\n")
   }
 
   @Test func `token reports a state directory that cannot be used`() throws {
-    let box = try Box()
-    defer { box.end() }
     try box.write("", to: "state")
     let child = try tokens(box, ["suppress", token(1)])
     #expect(child.status == 73)
@@ -152,8 +140,6 @@ import Testing
   func `a running agent applies token changes at once and learns registrations`(build: String)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(
       gateway, build: build, ["status=\(box.path)/status"])
@@ -199,8 +185,6 @@ import Testing
   }
 
   @Test func `a token that the gateway calls invalid stays suppressed after a restart`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
     func drop(_ number: Int, _ name: String) throws {
       try box.drop(
@@ -229,8 +213,6 @@ import Testing
   func `the agent sets a damaged suppression list aside, keeps its other lines and logs that`()
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let many = (1...3000).map { token($0) }.joined(separator: "\n")
     #expect(try tokens(box, ["suppress", "-"], input: many).status == 0)

@@ -12,8 +12,6 @@ import Testing
   }
 
   @Test func `on-trouble reports an outage once with its reason and once when it is over`() throws {
-    let box = try Box()
-    defer { box.end() }
     let first = try Gateway(in: box)
     first.child.kill()
     let settings = try box.settings(
@@ -46,8 +44,6 @@ import Testing
   }
 
   @Test func `on-trouble does not repeat a report after a restart and reports the end`() throws {
-    let box = try Box()
-    defer { box.end() }
     let soon = "on-trouble=" + Self.command
     let gateway = try Gateway(in: box)
     for certificate in ["client-soon", "client-soon", "client"] {
@@ -69,8 +65,6 @@ import Testing
   }
 
   @Test func `on-trouble reports at once that the service refuses the credentials`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-topic@..2"])
     let agent = try box.agent(gateway, .certificate, ["on-trouble=" + Self.command])
     try box.drop(line(1, "hello"), as: "hello")

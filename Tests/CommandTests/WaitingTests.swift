@@ -13,8 +13,6 @@ import Testing
   )
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     try box.write(
       "# the family\n\(token(1)) lang=fr-CA\n\(token(2))  # nobody knows\n",
       to: "recipients/family")
@@ -41,8 +39,6 @@ import Testing
   }
 
   @Test func `a notification waits in later/ across restarts until its not-before`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     let clocks = try Clocks(in: box, [.wall])
     let now = Int(Date().timeIntervalSince1970)
@@ -74,8 +70,6 @@ import Testing
   }
 
   @Test func `the agent delivers only the last waiting notification of a collapse ID`() throws {
-    let box = try Box()
-    defer { box.end() }
     let gateway = try Gateway(in: box)
     for level in 1...200 {
       let members = #""token":"\#(token(level % 2 + 1))","collapse-id":"tank""#

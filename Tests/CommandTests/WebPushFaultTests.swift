@@ -44,8 +44,6 @@ import Testing
   func `a fault of a browser's service loses no notification, and a repeat is shown once`(
     row: Row, way: Way
   ) throws {
-    let box = try Box()
-    defer { box.end() }
     let services = try Services(in: box, faultAt: .browser, row.fault + "@\(Self.count / 2)")
     try services.drop(1...Self.count)
     var settings = row.settings
@@ -75,8 +73,6 @@ import Testing
   func `a service that fails for long holds up nobody at the other`(row: Row, place: FaultyService)
     throws
   {
-    let box = try Box()
-    defer { box.end() }
     let isDown = row.fault.isEmpty
     let services = try Services(in: box, faultAt: place, isDown ? nil : row.fault + "@100%")
     if isDown { try services.faulty.stop() }
@@ -110,8 +106,6 @@ import Testing
   // MARK: - Killed agents
 
   @Test func `kills of an agent for phones and browsers lose no notification`() throws {
-    let box = try Box()
-    defer { box.end() }
     let services = try Services(in: box, faultAt: .browser, nil, devices: 2)
     let kills = Self.count / 10
     let start = ContinuousClock.now

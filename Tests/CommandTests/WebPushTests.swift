@@ -3,12 +3,7 @@ import Testing
 
 /// Web Push: the agent delivers to browsers, beside devices or alone.
 @Suite(.sideBySide) struct WebPushTests {
-  private let box: Box
-
-  init() throws {
-    box = try Box()
-    try box.makeVAPIDKey()
-  }
+  init() throws { try box.makeVAPIDKey() }
 
   /// Subscribes a page in a browser, and adds the subscription to a recipients file.
   @discardableResult
@@ -79,7 +74,6 @@ import Testing
   // MARK: - Delivery
 
   @Test func `a name may stand for phones and browsers, and each gets the alert once`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "family")
     try subscribe(sandbox, "tablet", to: "family")
@@ -110,7 +104,6 @@ import Testing
   @Test func `recipient list tells when a service last accepted an alert, after a restart too`()
     throws
   {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "family")
     try box.add(try sandbox.token(box, "token", "phone"), to: "family")
@@ -142,7 +135,6 @@ import Testing
   }
 
   @Test func `a configuration for browsers alone asks for no key of Apple's`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
     let settings = try alone(sandbox) + ["-o", "web-page=https://cellar.test/web/"]
@@ -167,7 +159,6 @@ import Testing
   }
 
   @Test func `text of 3993 bytes arrives byte for byte, and longer text is shortened`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
     let start = #"{"web_push":8030,"notification":"#
@@ -191,7 +182,6 @@ import Testing
   }
 
   @Test func `a notification without a text is not sent to a browser, and that is said`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
     try box.drop(#"{"aps":{"content-available":1}}"#, as: "a")
@@ -208,7 +198,6 @@ import Testing
   func `an ended subscription is suppressed by its digest until it is registered again`()
     throws
   {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let subscription = try subscribe(sandbox, "laptop", to: "default")
     // An answer does not count against a registration in the same second.
@@ -246,7 +235,6 @@ import Testing
   }
 
   @Test func `queue retry says that an alert to an ended subscription can never be sent`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     _ = try subscribe(sandbox, "laptop", to: "default")
     let list = box.text("recipients/default")
@@ -272,7 +260,6 @@ import Testing
   @Test func `status, metrics, queue and trace tell of each service, also of one that is down`()
     throws
   {
-    defer { box.end() }
     let (sandbox, other, subscription) = try servicesOfWhichOneIsDown()
     let (up, down) = ("localhost:\(sandbox.gateway)", "localhost:\(other.gateway)")
     let settings =
@@ -349,7 +336,6 @@ import Testing
   @Test func `an agent for browsers alone is not connected while one of their services is missed`()
     throws
   {
-    defer { box.end() }
     let (sandbox, other, _) = try servicesOfWhichOneIsDown()
     let settings =
       try alone(sandbox)
@@ -380,7 +366,6 @@ import Testing
   // MARK: - Trouble
 
   @Test func `a push service that is down holds up no phone and no other browser`() throws {
-    defer { box.end() }
     let (sandbox, other, _) = try servicesOfWhichOneIsDown()
     let port = other.gateway
     let agent = try agent(both(sandbox), "ca=\(box.path)/both.pem")
@@ -405,7 +390,6 @@ import Testing
   }
 
   @Test func `a name that no server looks up holds up no phone, and no stop`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try box.add(sandbox.token(box, "token", "phone"), to: "good")
     let subscription = try sandbox.subscription(box, "tablet")
@@ -431,7 +415,6 @@ import Testing
   }
 
   @Test func `on-trouble names the service that cannot be reached while another one can`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "good")
     let port = try box.port()
@@ -448,7 +431,6 @@ import Testing
   }
 
   @Test func `on-trouble tells of a service that is down while the others deliver`() throws {
-    defer { box.end() }
     let (sandbox, other, _) = try servicesOfWhichOneIsDown()
     let agent = try agent(
       both(sandbox), "ca=\(box.path)/both.pem", "trouble-after=2s",
@@ -483,7 +465,6 @@ import Testing
   func `no fault of a push service loses a notification, and repeats are shown once`(
     fault: String
   ) throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", fault, "--seed", "1"], hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
     try drop(1...20, to: "default")
@@ -497,7 +478,6 @@ import Testing
   }
 
   @Test func `kills of the agent lose nothing`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
     try drop(1...300, to: "default")
@@ -518,7 +498,6 @@ import Testing
   func `a subscription to a host in this network is refused unless a setting allows it`(
     hasProxy: Bool
   ) throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let subscription = try sandbox.subscription(box, "laptop")
     // A proxy looks up names, so that only an address tells where the host is.
@@ -538,7 +517,6 @@ import Testing
 
   @Test func `subscriptions made with another key hold up none that was made with this key`() throws
   {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     for number in 1...12 { try subscribe(sandbox, "old-\(number)", to: "family") }
     // The service learns the key of a subscription from the first alert.
@@ -554,7 +532,6 @@ import Testing
   }
 
   @Test func `a subscription whose key is no key is recorded, and others get the alert`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let subscription = try sandbox.subscription(box, "old")
     try subscribe(sandbox, "tablet", to: "family")
@@ -570,7 +547,6 @@ import Testing
   }
 
   @Test func `a key that a subscription was not made for is that subscription's problem`() throws {
-    defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try subscribe(sandbox, "laptop", to: "default")
     try drop(1...1, to: "default")

@@ -1,5 +1,116 @@
-/// Offering a notification to the device tokens of its recipients files.
+/// Offering a notification to its own device tokens, and to those of its recipients files.
 extension Courier {
+  /// Reads on in the recipients of the notification that was read last.
+  @_optimize(speed)
+  mutating func readRecipients<L: Link & ~Copyable>(
+    of file: FileNumber, _ link: inout L
+  ) -> Progression {
+    let notification = reader.notification
+    let text = reader.cursor.text
+    // If the clock was set back since, a notification that has messages is sent all the same.
+    if outbox[text: text].isUntouched, outbox[text: text].messages == 0, isEarly(notification) {
+      outbox.touch(text)
+      postpone(notification, text)
+      return .goOn
+    }
+    while reader.cursor.recipient < UInt32(notification.tokens) {
+      let start = reader.cursor.recipientEnd
+      let digits =
+        start == 0
+        ? notification.firstToken
+        : notification.nextString(after: start, in: outbox.text(text))
+      if let recipient = RecipientsFile.Recipient(
+        printed: outbox.text(text).extracting(digits), address: &address)
+      {
+        if let progression = add(notification, text, recipient, &link) { return progression }
+      }
+      reader.cursor.recipientEnd = digits.upperBound
+      reader.cursor.recipient += 1
+      if recorder.isPending { return .goOn }
+    }
+    return readLists(notification, text, of: file, &link)
+  }
+
+  /// Finds the place again at which the recipients of a notification were left.
+  mutating func resumeRecipients() {
+    let text = reader.cursor.text
+    guard !reader.hasNotification, let notification = notification(text) else { return }
+    reader.notification = notification
+    if notification.lists > reader.cursor.list { beginList(notification, text) }
+  }
+
+  /// Parses a text of the outbox again.
+  mutating func notification(_ text: UInt16) -> Notification? {
+    var reading = NotificationReader()
+    let result = reading.next(
+      in: outbox.text(text), isWhole: true, settings.rules, &reader.findings)
+    guard case .notification(let notification) = result else { return nil }
+    return notification
+  }
+
+  /// Ends the reading of a notification's recipients.
+  @_optimize(speed)
+  mutating func endRecipients() {
+    reader.cursor.waitsSince = nil
+    reader.recipientsText = Outbox.none
+    outbox.endReading(reader.cursor.text)
+    reader.cursor.text = Outbox.none
+    reader.forgetNotification()
+  }
+
+  /// Adds a message to a recipient, and offers the message to the link if nothing waits before it.
+  ///
+  /// Returns nil if the next recipient may follow.
+  @_optimize(speed)
+  mutating func add<L: Link & ~Copyable>(
+    _ notification: Notification, _ text: UInt16, _ recipient: RecipientsFile.Recipient,
+    _ link: inout L
+  ) -> Progression? {
+    guard recipient.subscription.isEmpty ? outbox.hasRoom : outbox.hasRoomForBrowser else {
+      isFull(link)
+      return .stop
+    }
+    let file = outbox[text: text].file
+    let isReadAtOnce = isFirstPart && reader.cursor.recipient < UInt32(notification.tokens)
+    if reader.turn >= FileReader.turnMax, !isReadAtOnce,
+      isOthersTurn || !mayReadOn(file, &link)
+    {
+      return .stop
+    }
+    let (lane, refusal) = lane(of: recipient, &link)
+    var subscription = Outbox.none
+    if !recipient.subscription.isEmpty {
+      let entry = outbox[text: text]
+      guard let number = outbox.add(subscription: address.unsafeBytes, of: entry) else {
+        isFull(link)
+        return .stop
+      }
+      subscription = number
+    }
+    reader.turn += 1
+    if outbox.count(of: lane) == 0 { paces[lane.index].begin(at: time.now) }
+    let rendition = Rendition(
+      notification, for: recipient.language, in: outbox.text(text), settings.rules)
+    let isFirst = outbox.nextToSend(in: lane) == nil
+    let isHigh = notification.isUrgent || notification.priority == 10
+    let message = outbox.add(
+      to: recipient, text: text, subscription: subscription, payloadBytes: rendition.bytes,
+      in: isHigh ? .high : .low, lane)
+    files[file].open += 1
+    files[file].lane = lane
+    if let refusal {
+      if case .rejected(let rejection) = refusal { counters.recordRejection(rejection) }
+      outbox.touch(text)
+      decide(message, refusal)
+    } else if isFirst {
+      link.select(lane)
+      _ = offer(message, notification, rendition, &link)
+    }
+    return nil
+  }
+
+  // MARK: - Recipients files
+
   /// Reads on in the recipients files of a notification, after its own device tokens.
   @inline(never)
   mutating func readLists<L: Link & ~Copyable>(

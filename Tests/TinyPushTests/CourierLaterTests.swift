@@ -50,6 +50,18 @@ private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start 
   #expect(world.accepted == [2, 1])
 }
 
+@Test func `the ttl of what waits is not over because the clock was set`() {
+  let world = World()
+  world.put("a", text: World.notification(1, with: notBefore(20) + #", "ttl": 3600"#), numbers: [1])
+  world.put("b", text: World.notification(2, with: notBefore(20) + #", "ttl": 30"#), numbers: [2])
+  world.run(.seconds(10))
+  #expect(world.accepted == [])
+  world.after(100) { world.wallAtStart = start + 28_800 }
+  world.run(.seconds(30))
+  #expect(world.accepted.sorted() == [1, 2])
+  #expect(world.courier.counters.expired == 0)
+}
+
 @Test(arguments: [false, true])
 func `the courier notices that the clock was set`(isUnset: Bool) {
   let world = World()

@@ -226,6 +226,18 @@ private func alerts(_ world: World) -> [String] {
   #expect(alerts(world).suffix(1) == ["1 more alert in 1 second"])
 }
 
+@Test func `an alert that waits for the limit does not expire because the clock was set`() {
+  let world = world(RateLimit(count: 1, period: .seconds(60)))
+  world.put("a", 1)
+  world.run(.seconds(1))
+  world.put("b", 1, collapsing: "tank", with: #", "ttl": 3600"#)
+  world.run(.seconds(10))
+  world.after(100) { world.wallAtStart = world.wallAtStart! + 432_000 }
+  world.run(.seconds(120))
+  #expect(world.gateway.pushes.count == 2)
+  #expect(world.courier.counters.expired == 0)
+}
+
 @Test func `an alert that waits for the limit keeps its ttl`() {
   let world = world(RateLimit(count: 1, period: .seconds(60)))
   world.put("a", 1)

@@ -36,8 +36,7 @@ extension Courier {
     }
     // It comes back as another file, and is no duplicate of itself then.
     forgetSending(notification, entry)
-    let born = lifeStart(of: notification, in: file)
-    if isExpired(notification, from: born) {
+    if isExpired(notification, from: lifeStart(of: notification, in: file)) {
       counters.expired += 1
       return recorder.settle(.expired, entry.text, message, in: outbox)
     }
@@ -55,13 +54,12 @@ extension Courier {
     let longest = lacksLane || isStopping ? Self.postponedMin : Self.postponedMax
     let wait = max(min(max(age(of: entry.text) / 2, Self.postponedMin), longest), untilDue)
     // While the clock is not set, nothing is due.
-    postpone(
-      message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait), born)
+    postpone(message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait))
   }
 
-  /// Returns how many seconds ago a notification came, by the wall clock.
+  /// Returns how many seconds ago a notification came.
   func age(of text: UInt16) -> Int64 {
-    time.clockMilliseconds / 1000 - outbox[text: text].origin.arrivalNs / 1_000_000_000
+    (Int64(time.now.milliseconds) - cameAt(outbox[text: text].origin.arrivalNs)) / 1000
   }
 
   /// The shortest and the longest wait for another service to have room, in seconds.
@@ -70,15 +68,14 @@ extension Courier {
 
   /// Prepares the record that puts a message into `later/`, until a time in UNIX seconds.
   mutating func postpone(
-    _ message: MessageNumber, _ notification: Notification, until due: UInt32, _ born: Int64?
+    _ message: MessageNumber, _ notification: Notification, until due: UInt32
   ) {
     let entry = outbox[message]
     let text = outbox[text: entry.text]
     later.setFileName(
       due: due, key: notification.collapseKey, text.origin, of: text.file, files,
       identity: identity(of: entry, notification))
-    recorder.postpone(
-      notification, message, expiration: fixedExpiration(notification, born), in: outbox)
+    recorder.postpone(notification, message, in: outbox)
   }
 
   /// The identity of a notification to one recipient, also when it has come back from `later/`.

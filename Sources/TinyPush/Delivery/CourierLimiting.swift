@@ -9,9 +9,7 @@ extension Courier {
   ///
   /// If not, there is a failure to record or a settlement to report.
   @inline(never)
-  mutating func admit(
-    _ message: MessageNumber, _ notification: Notification, _ born: Int64?
-  ) -> Bool {
+  mutating func admit(_ message: MessageNumber, _ notification: Notification) -> Bool {
     let entry = outbox[message]
     if isDuplicate(notification, entry) {
       settle(message, .duplicate)
@@ -23,7 +21,7 @@ extension Courier {
       let refusal = limits.take(entry.token.identity, at: time.now)
     {
       outbox.touch(entry.text)
-      limit(refusal, notification, message, born)
+      limit(refusal, notification, message)
       return false
     }
     remember(notification, entry)
@@ -33,8 +31,7 @@ extension Courier {
   // MARK: - Over a limit
 
   private mutating func limit(
-    _ refusal: Limits.Refusal, _ notification: Notification, _ message: MessageNumber,
-    _ born: Int64?
+    _ refusal: Limits.Refusal, _ notification: Notification, _ message: MessageNumber
   ) {
     let entry = outbox[message]
     if entry.subscription == Outbox.none, limits.storms.recordLimited(entry.token, at: time.now) {
@@ -53,26 +50,13 @@ extension Courier {
       let longest = Int64(refusal.limit.period.milliseconds / 1000)
       let wait = max(untilRoom, min(age(of: entry.text) / 2, longest))
       replaceRest(of: entry.text)
-      return postpone(message, notification, until: UInt32(clamping: wall + wait), born)
+      return postpone(message, notification, until: UInt32(clamping: wall + wait))
     }
     // A summary is sent to a device token.
     let topic =
       entry.subscription == Outbox.none && limits.storms.isUnderWay(for: entry.token)
       ? limits.storms.topicNumber(of: notification, in: outbox.text(entry.text)) : nil
     recorder.limit(refusal, notification, message, topic: topic, in: outbox, files)
-  }
-
-  /// Returns the expiration to write into `later/`, instead of a `ttl`; nil: none is needed.
-  ///
-  /// A `ttl` would begin again when the file comes back to `new/`.
-  func fixedExpiration(_ notification: Notification, _ born: Int64?) -> UInt32? {
-    guard let born else { return nil }
-    let expiration = expirationDate(of: notification, from: born)
-    return switch notification.lifetime {
-    case .until, .ttl(0): nil
-    case .configured where settings.ttl == 0: nil
-    case .configured, .ttl: UInt64(expiration) < Envelope.dateMin ? nil : expiration
-    }
   }
 
   // MARK: - Summaries

@@ -54,7 +54,7 @@ extension Courier {
     }
     if !entry.isAdmitted {
       if limits.areSet || notification.againAfter > 0 {
-        guard admit(message, notification, born) else { return true }
+        guard admit(message, notification) else { return true }
       } else if recentlySent.isUsed {
         remember(notification, entry)
       }
@@ -218,13 +218,16 @@ extension Courier {
   @inline(never)
   func lifeStart(of notification: Notification, in file: FileNumber) -> Int64? {
     guard let wall = time.wallSeconds else { return nil }
-    let came = wall - (Int64(time.now.milliseconds) - files[file].cameAt) / 1000
-    // Without a connection or an agent, a notification leaves later/ long after its not-before. Its
-    // lifetime begins at the not-before all the same.
-    guard notification.notBefore > 0, Int64(notification.notBefore) < came, !notification.isRetried,
-      files[file].isReleased
-    else { return came }
-    return Int64(notification.notBefore)
+    let now = Int64(time.now.milliseconds)
+    let origin = files[file].origin
+    guard origin.hasWaited, origin.arrivalNs > 0 else {
+      return wall - (now - files[file].cameAt) / 1000
+    }
+    // What has waited in later/ came long before its present file, and its lifetime begins at its
+    // not-before. The clock may have been set since: both are times of the clock at the arrival.
+    let came = wall - (now - cameAt(origin.arrivalNs)) / 1000
+    let wait = Int64(notification.notBefore) - origin.arrivalNs / 1_000_000_000
+    return min(came + max(wait, 0), wall)
   }
 
   @inline(never)

@@ -1,18 +1,15 @@
 /// Records of alerts over a limit.
 extension Recorder {
   /// Prepares the record of a message that waits until a limit has room.
-  ///
-  /// - Parameter expiration: replaces its `ttl`; nil: the `ttl` stays.
   mutating func postpone(
-    _ notification: Notification, _ message: MessageNumber, expiration: UInt32?,
-    in outbox: borrowing Outbox
+    _ notification: Notification, _ message: MessageNumber, in outbox: borrowing Outbox
   ) {
     let entry = outbox[message]
     text.clear()
     text.append("{")
     FailedLine.appendAddressed(
       notification, of: outbox.text(entry.text), for: entry.token, outbox.subscription(entry),
-      entry.language, expiration: expiration, &text)
+      entry.language, &text)
     pending = Pending(
       task: .postponed, file: outbox[text: entry.text].file, message: message,
       settlement: Settlement(.postponed, of: outbox[text: entry.text], to: entry))

@@ -243,14 +243,11 @@ extension FailedLine {
 
   /// Appends the members of a notification for one recipient, in its language, and ends the line.
   ///
-  /// - Parameters:
-  ///   - subscription: the recipient's subscription, as one word; empty: a device.
-  ///   - expiration: replaces the `ttl`; nil: the `ttl` is kept.
+  /// - Parameter subscription: the recipient's subscription, as one word; empty: a device.
   @inline(never)
   static func appendAddressed(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
-    _ subscription: Span<UInt8>, _ language: LanguageTag?, expiration: UInt32? = nil,
-    _ output: inout Text
+    _ subscription: Span<UInt8>, _ language: LanguageTag?, _ output: inout Text
   ) {
     var alert: Alert?
     if let language, !notification.localized.isEmpty {
@@ -263,10 +260,8 @@ extension FailedLine {
       output.append(hex: token.bytes)
     }
     output.append("\"")
-    if let expiration { append("expiration", expiration, to: &output) }
     let start = output.count
-    Readdressing.append(
-      notification, of: text, alert: alert, keepsTtl: expiration == nil, to: &output)
+    Readdressing.append(notification, of: text, alert: alert, to: &output)
     close(&output, from: start)
   }
 

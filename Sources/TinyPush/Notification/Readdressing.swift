@@ -5,14 +5,11 @@
 enum Readdressing {
   /// Appends all members except those that name the recipients.
   ///
-  /// - Parameters:
-  ///   - alert: replaces the payload's alert, in the language of the recipient; nil: the payload
-  ///     and the alerts in other languages are kept.
-  ///   - keepsTtl: Whether the `ttl` is kept.
+  /// - Parameter alert: replaces the payload's alert, in the language of the recipient; nil: the
+  ///   payload and the alerts in other languages are kept.
   @inline(never)
   static func append(
-    _ notification: Notification, of text: Span<UInt8>, alert: Alert?, keepsTtl: Bool = true,
-    to output: inout Text
+    _ notification: Notification, of text: Span<UInt8>, alert: Alert?, to output: inout Text
   ) {
     if notification.isBare {
       output.append(",\"payload\":", bytes: text.extracting(notification.object))
@@ -21,7 +18,6 @@ enum Readdressing {
     forEachMember(of: text, at: notification.object.lowerBound) { known, key, value in
       switch known {
       case .failed, .token, .tokens, .to: return
-      case .ttl where !keepsTtl: return
       case .localized where alert != nil: return
       default: break
       }

@@ -193,7 +193,7 @@ public struct BinaryLink: ~Copyable, Link {
       let uncertain = end(byPeer ? .died : .unanswered)
       if uncertain > 0, isNews { reports.add(.cut(uncertain: uncertain)) }
       state = .down(dialAt: dialAt())
-    case .dialing: state = .down(dialAt: now + backoff.fail())
+    case .dialing: state = .down(dialAt: now + backoff.fail(wasConnected: false))
     case .down, .closing: break
     }
   }

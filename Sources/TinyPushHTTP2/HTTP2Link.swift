@@ -192,7 +192,7 @@ public struct HTTP2Link: ~Copyable, Link {
       let uncertain = end(byPeer: byPeer)
       if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
       state = .down(dialAt: dialAt())
-    case .dialing: state = .down(dialAt: now + backoff.fail())
+    case .dialing: state = .down(dialAt: now + backoff.fail(wasConnected: false))
     case .leaving(let dialAt):
       end(byPeer: byPeer)
       state = .down(dialAt: dialAt)

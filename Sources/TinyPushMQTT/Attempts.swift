@@ -39,13 +39,14 @@ struct Attempts {
 
   /// - Parameter needsPerson: whether only a person can solve the problem.
   mutating func ended(needsPerson: Bool, at now: Instant) {
+    let wasConnected = acceptedAt != nil
     if let start = acceptedAt.take() {
       let isShort = now < start + Self.shortTime
       shortCount = isShort ? shortCount + 1 : 0
       if !isShort { backoff.reset() }
       if isGuessed { (version, isGuessed, knowsVersion) = (.v5, false, false) }
     }
-    dueAt = now + (needsPerson ? Self.pause : backoff.fail())
+    dueAt = now + (needsPerson ? Self.pause : backoff.fail(wasConnected: wasConnected))
   }
 
   /// Chooses the other version of MQTT, and returns it.

@@ -3,16 +3,18 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-@Test(arguments: 0...20)
-func `the longest pause doubles from a second to five minutes, with full jitter`(failures: Int) {
-  let bound = min(300_000, 1000 << UInt64(min(failures, 20)))
+@Test(arguments: 0...20, [true, false])
+func `the longest pause doubles from a second to five minutes, or one, with full jitter`(
+  failures: Int, wasConnected: Bool
+) {
+  let bound = min(wasConnected ? 300_000 : 60_000, 1000 << UInt64(min(failures, 20)))
   var longest: UInt64 = 0
   var shortest = UInt64.max
   for seed in UInt64(1)...400 {
     var backoff = Backoff(seed: seed &* 0x9E37_79B9_7F4A_7C15)
     for _ in 0..<failures { _ = backoff.fail() }
     #expect(backoff.failures == failures)
-    let wait = backoff.fail().milliseconds
+    let wait = backoff.fail(wasConnected: wasConnected).milliseconds
     longest = max(longest, wait)
     shortest = min(shortest, wait)
   }

@@ -1,12 +1,15 @@
-/// The wait before the next connection: random, up to a bound that doubles from 1 s to 5 minutes.
+/// The wait before the next connection: random, up to a bound that doubles from 1 s.
 ///
 /// Only progress resets it: a settled notification, or a connection that lasted. So a gateway that
 /// accepts connections and closes them is not flooded with them.
 public struct Backoff {
   /// The first bound.
   public static let first = Duration.seconds(1)
-  /// The longest bound.
+  /// The longest bound after a connection that brought nothing.
   public static let longest = Duration.seconds(300)
+  /// The longest bound after an attempt that made no connection: an alert may wait as long after an
+  /// outage of the network.
+  public static let longestOfOutage = Duration.seconds(60)
 
   /// The failures since the last progress.
   public private(set) var failures = 0
@@ -25,9 +28,12 @@ public struct Backoff {
   }
 
   /// Returns the wait after one more failure: a random one up to the bound.
-  public mutating func fail() -> Duration {
+  ///
+  /// - Parameter wasConnected: whether there was a connection.
+  public mutating func fail(wasConnected: Bool = true) -> Duration {
     let doubled = Self.first.milliseconds << UInt64(failures < 16 ? failures : 16)
-    let bound = doubled < Self.longest.milliseconds ? doubled : Self.longest.milliseconds
+    let longest = wasConnected ? Self.longest : Self.longestOfOutage
+    let bound = min(doubled, longest.milliseconds)
     failures += 1
     return Duration(milliseconds: nextRandom() % (bound + 1))
   }

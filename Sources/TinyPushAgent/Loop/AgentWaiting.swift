@@ -76,7 +76,10 @@ extension Agent {
   /// Tells the link if the machine was suspended during the wait.
   private mutating func noticeSleep() {
     let now = Clock.asleep()
-    if now > asleep + .seconds(1) { link.allSuspended(until: Clock.now()) }
+    if now > asleep + .seconds(1) {
+      link.allSuspended(until: Clock.now())
+      link.allDialAtOnce()
+    }
     asleep = now
   }
 

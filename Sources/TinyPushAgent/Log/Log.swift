@@ -13,6 +13,8 @@ public struct Log: ~Copyable {
     case notice = 5
     case info = 6
 
+    var isTrouble: Bool { self == .error || self == .warning }
+
     var word: StaticString {
       switch self {
       case .error: "error"

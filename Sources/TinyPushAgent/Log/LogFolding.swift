@@ -6,7 +6,8 @@ import TinyPush
 ///
 /// Each line belongs to a topic. Lines of a topic are of the same kind if they are equal up to the
 /// first semicolon, apart from digits and apart from the file and recipient at their beginning.
-/// - A kind that did not occur within a day is logged at once.
+/// - A kind that did not occur within a day is logged at once, and so is the end of a trouble whose
+///   line was logged last.
 /// - Otherwise each logged line makes the next line of its topic wait longer (``waits``). Lines
 ///   that come meanwhile are counted, and the last of them is kept because it shows the current
 ///   state.
@@ -49,6 +50,8 @@ struct LogFolding: ~Copyable {
     var folded: UInt64 = 0
     /// Whether all those lines are of one kind.
     var isUniform = true
+    /// Whether the last logged line told of a trouble.
+    var isTroubleLogged = false
     /// The priority and the length of the kept line.
     var priority = Log.Priority.info
     var keptBytes = 0
@@ -89,14 +92,15 @@ struct LogFolding: ~Copyable {
     states[index].kind = kind
     states[index].heardAt = now
     states[index].restedAt = now
-    guard isNew || now >= dueAt(index) else {
+    let endsTrouble = topic.isState && states[index].isTroubleLogged && !priority.isTrouble
+    guard isNew || endsTrouble || now >= dueAt(index) else {
       keep(index, priority, message)
       return false
     }
     line.clear()
     line.append(bytes: message)
     appendFolded(index, topic, at: now)
-    logged(index, at: now, isNew: isNew)
+    logged(index, priority, at: now, isNew: isNew || endsTrouble)
     return true
   }
 
@@ -114,7 +118,7 @@ struct LogFolding: ~Copyable {
       line.clear()
       line.append(bytes: kept.unsafeSpan(start..<start + states[index].keptBytes))
       appendKept(index, at: now)
-      logged(index, at: now, isNew: false)
+      logged(index, states[index].priority, at: now, isNew: false)
       return states[index].priority
     }
     return nil
@@ -147,7 +151,10 @@ struct LogFolding: ~Copyable {
     states[index].keptBytes = count
   }
 
-  private mutating func logged(_ index: Int, at now: Instant, isNew: Bool) {
+  private mutating func logged(
+    _ index: Int, _ priority: Log.Priority, at now: Instant, isNew: Bool
+  ) {
+    states[index].isTroubleLogged = priority.isTrouble
     if states[index].folded > 0 { keptCount -= 1 }
     states[index].folded = 0
     states[index].isUniform = true
@@ -258,6 +265,14 @@ extension Log {
     case limits
     /// Messages of an MQTT broker, and requests, that make no notification.
     case messages
+
+    /// Whether a line tells of a state, which lasts until the next line.
+    var isState: Bool {
+      switch self {
+      case .connection, .files, .failures, .removals, .spool, .suppression, .page: true
+      default: false
+      }
+    }
 
     var noun: StaticString {
       switch self {

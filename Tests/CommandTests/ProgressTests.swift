@@ -34,6 +34,25 @@ import Testing
       ?? 0
   }
 
+  @Test func `delivered files of version 0.2.0 are taken over without what was delivered`() throws {
+    let first = line(1, "delivered")
+    mkdir(box.spool + "/leaving", 0o755)
+    // The bytes that were delivered, a hash, an inode and the name.
+    func leave(_ bytes: Int, _ inode: Int, _ text: String) throws {
+      let digits = [bytes, 0, inode].map { String(format: "%016lx", $0) }.joined(separator: ".")
+      try box.write(text, to: "spool/leaving/\(digits).alarm")
+    }
+    try leave(first.utf8.count, 1, first + line(2, "appended"))
+    try leave(first.utf8.count, 2, first + line(3, "appended, too"))
+    // The highest bit: what was delivered ended with text that is no notification.
+    try leave((first + "tail").utf8.count | Int.min, 3, first + "tail")
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(try Set(gateway.alerts(in: box)) == ["appended", "appended, too"])
+    #expect(!FileManager.default.fileExists(atPath: box.spool + "/leaving"))
+  }
+
   /// What another user or a disk does to the record of version 0.2.0.
   enum Harm: CaseIterable, Sendable {
     case none, cutShort, damaged, link, pipe, directory, anotherUser, anotherFile, aTimeAgo

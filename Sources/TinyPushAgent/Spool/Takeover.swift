@@ -28,7 +28,7 @@ enum Takeover {
         let bytes = number(name.extracting(0..<16))
       else { return }
       // The highest bit says that the delivered part ended with text that is no object.
-      let settled = bytes >> 63 == 1 ? 0 : Int64(bytes)
+      let settled = Int64(bytes & UInt64(Int64.max))
       move(
         entry.name, leaving.number, as: name.extracting(headBytes..<name.count), now, settled,
         taken)
@@ -95,9 +95,14 @@ enum Takeover {
     _ path: UnsafePointer<CChar>, _ source: Int32, as name: Span<UInt8>, _ arrivalNs: Int64,
     _ offset: Int64, _ taken: Int32
   ) {
-    var text = Text(capacity: 300)
-    TakenName.append(name, arrivalNs: arrivalNs, offset: offset, to: &text)
-    _ = text.withCString { clinux_rename_new(source, path, taken, $0) }
+    var arrivalNs = arrivalNs
+    var error = -EEXIST
+    while error == -EEXIST {
+      var text = Text(capacity: 300)
+      TakenName.append(name, arrivalNs: arrivalNs, offset: offset, to: &text)
+      error = text.withCString { clinux_rename_new(source, path, taken, $0) }
+      arrivalNs += 1
+    }
   }
 
   private static func number(_ digits: Span<UInt8>) -> UInt64? {

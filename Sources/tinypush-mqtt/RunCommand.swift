@@ -42,6 +42,7 @@ enum RunCommand {
     try arguments.attempt { message throws(ExitStatus) in
       try BridgeConfig.read(path, into: &bridge, message: &message)
     }
+    try checkFiles(&bridge, arguments)
     if config.status.isEmpty { config.status = CString(Config.packagedStatus) }
     if let lostBox {
       bridge.login.clientID.clear()
@@ -53,5 +54,29 @@ enum RunCommand {
       bridge, rules: path, spool: config.spool.span, page: config.status.span,
       isTakeover: lostBox != nil)
     return work.run()
+  }
+
+  /// Ends the program if a file that the settings name cannot be read.
+  private static func checkFiles(
+    _ bridge: inout BridgeConfig, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    var text = Text(capacity: 2048)
+    if let problem = bridge.readPassword() {
+      text.append("password-file ", problem)
+    } else if bridge.isEncrypted {
+      for path in [bridge.tls.ca.pointer, bridge.tls.certificate.pointer, bridge.tls.key.pointer]
+      where text.count == 0 && path.pointee != 0 && access(path, R_OK) != 0 {
+        text.append(printable: CString.span(path))
+        text.append(": ", cString: clinux_error_text(clinux_errno()))
+      }
+    }
+    bridge.forgetPassword()
+    guard text.count > 0 else { return }
+    if EnvironmentVariable.notifySocket.pointer != nil {
+      text.append(
+        "; the service reads files that are in /etc/tinypush/mqtt-credentials, by the name mqtt-credentials/NAME: put the file there, and restart the service"
+      )
+    }
+    throw arguments.fail(.config, text)
   }
 }

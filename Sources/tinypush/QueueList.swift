@@ -120,6 +120,10 @@ struct QueueList: ~Copyable {
       why.append("ignored: not a file of the agent")
       return "no-file"
     }
+    guard Clock.time().wallSeconds != nil else {
+      why.append("waits until this machine's clock is set")
+      return "later"
+    }
     guard due > now else {
       why.append("due: ")
       _ = agent.explain(file, in: &why)

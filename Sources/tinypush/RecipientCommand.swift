@@ -174,6 +174,10 @@ enum RecipientCommand {
   ) throws(ExitStatus) -> ExitStatus {
     let name = CString.span(arguments.operand(1)!)
     let suppressed = isRemoval ? nil : suppression(of: token, config)
+    // The clock may be behind, or not set.
+    if let suppressed, change.registered <= suppressed.time {
+      change.registered = suppressed.time &+ 1
+    }
     var message = Text()
     do throws(ExitStatus) {
       let editor = try RecipientsEditor(config.recipients.span, name, message: &message)

@@ -18,7 +18,7 @@ import Testing
     try clocks.set(.wall, to: 60)
     try clocks.set(.awake, to: Clocks.prolonged)
     let agent = try box.agent(gateway, [page], environment: clocks.environment)
-    try agent.line("this machine's clock seems not to be set", in: .errors)
+    try agent.line("Is this machine's clock set?", in: .errors)
     try clocks.prolongPause(of: agent, page: page)
     try clocks.set(.wall, to: Int(Date().timeIntervalSince1970))
     try clocks.announceChange()

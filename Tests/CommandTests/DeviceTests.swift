@@ -63,6 +63,22 @@ import Testing
     return String(printed.output.dropLast())
   }
 
+  @Test func `a device of version 0.2.0 gets a token, and stays as it is`() throws {
+    try box.write(
+      "identifier 0123456789abcdef\nonline no\n", to: "sandbox/devices/pad/device")
+    try box.write(
+      "installed yes\nregistered 1700000000\nlisted no\ngone 0\nbadge 3\n",
+      to: "sandbox/devices/pad/com.example.tinypush/app")
+    let first = try Sandbox(in: box, hasDevices: true)
+    let token = try first.token(box, "token", "pad")
+    let listed = try objects(first.device(box, "list", "--json").output)
+    #expect(listed.map { $0["device"] as? String } == ["pad"])
+    #expect(listed.first?["online"] as? Bool == false)
+    #expect(try first.child.terminate() == 0)
+    let second = try Sandbox(in: box, hasDevices: true)
+    #expect(try second.token(box, "token", "pad") == token)
+  }
+
   @Test func `a message without a recipient goes to the device made at the first start`() throws {
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let sent = try box.tinypush("send", "Tank low", "--config", sandbox.config)

@@ -321,6 +321,16 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
     #expect(registered > 1_600_000_000)
   }
 
+  @Test func `adding a token ends its suppression, also if the clock is behind`() throws {
+    mkdir(box.path + "/recipients", 0o755)
+    let since = Int(Date.now.timeIntervalSince1970) + 7200
+    try box.write("\(token(1)) \(since) gone\n", to: "state/suppressed")
+    let added = try box.run(
+      command(box, ["add", "family", token(1)]) + ["-o", "state=\(box.path)/state"])
+    #expect(added.status == 0, "\(added.errors)")
+    #expect(box.text("recipients/family").contains(" registered=\(since + 1)"))
+  }
+
   @Test func `a device token that is shorter than all known ones is questioned, and added`() throws
   {
     mkdir(box.path + "/recipients", 0o755)

@@ -113,5 +113,9 @@ extension Courier {
   }
 
   /// Stops taking new notifications; those under way are still settled.
-  public mutating func stop() { isStopping = true }
+  public mutating func stop() {
+    isStopping = true
+    // The disk may take now what it did not take before.
+    suppression.retry()
+  }
 }

@@ -47,7 +47,8 @@ public struct RecipientChange: ~Copyable {
   private let isRemoval: Bool
   private let language: Detail
   private let comment: Detail
-  private let registered: UInt32
+  /// When the recipient registered, in UNIX seconds; 0: unknown.
+  public var registered: UInt32
   /// The effect so far; final after ``finish(_:)``.
   public private(set) var outcome: Outcome
   private var isFound = false

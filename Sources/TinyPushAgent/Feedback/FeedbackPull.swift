@@ -263,7 +263,6 @@ public struct FeedbackPull: ~Copyable {
     problem.clear()
     problem.append("no feedback from ", printable: address.bytes, ": ")
     problem.append(bytes: connection.problem.bytes)
-    if connection.isClockWrong { problem.append(" (this machine's clock seems not to be set)") }
     return connection.isOurFault ? .config : .unavailable
   }
 

@@ -50,9 +50,6 @@ extension Agent {
     }
     let start = text.count
     text.append(bytes: connection.problem.unsafeBytes)
-    if connection.isClockWrong {
-      text.append(" (this machine's clock seems not to be set)")
-    }
     if connectionState.wasCutOff, !connection.isOurFault {
       text.append(" It did so right after the handshake: run \"tinypush check\" to find out why.")
     }

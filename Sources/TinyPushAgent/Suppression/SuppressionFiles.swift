@@ -8,8 +8,11 @@ struct SuppressionFiles: ~Copyable {
   /// The files that the courier has loaded.
   private var list: FileIdentity?
   private var recent: FileIdentity?
+  /// The errno of the last reading and of the last writing; 0: no error.
+  private var readError: Int32 = 0
+  private var writeError: Int32 = 0
   /// The last error; 0 if absent.
-  private(set) var error: Int32 = 0
+  var error: Int32 { writeError != 0 ? writeError : readError }
 
   init() {}
 
@@ -18,21 +21,21 @@ struct SuppressionFiles: ~Copyable {
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
     guard let store = open(path) else { return }
     // Recent changes are read first, so that a merge by another program in between loses nothing.
-    if let changed = Self.changed(store, SuppressionDirectory.recentName, &recent, &error) {
+    if let changed = Self.changed(store, SuppressionDirectory.recentName, &recent, &readError) {
       courier.suppress(recent: changed)
     }
-    if let changed = Self.changed(store, SuppressionDirectory.listName, &list, &error) {
+    if let changed = Self.changed(store, SuppressionDirectory.listName, &list, &readError) {
       courier.suppress(list: changed)
     }
   }
 
   private mutating func open(_ path: UnsafePointer<CChar>) -> SuppressionDirectory? {
-    error = 0
+    readError = 0
     var message = Text()
     do throws(ExitStatus) {
       return try SuppressionDirectory(path, message: &message)
     } catch {
-      self.error = clinux_errno() == 0 ? EIO : clinux_errno()
+      readError = clinux_errno() == 0 ? EIO : clinux_errno()
       return nil
     }
   }
@@ -66,13 +69,13 @@ struct SuppressionFiles: ~Copyable {
     _ path: UnsafePointer<CChar>, _ courier: inout Courier
   ) -> (isKept: Bool, wasDamaged: Bool) {
     refresh(path, &courier)
-    guard error == 0, let store = open(path) else { return (false, false) }
+    guard readError == 0, let store = open(path) else { return (false, false) }
     var merge = SuppressionMerge(store)
     courier.forEachLearned { merge.add($0) }
     let isKept = merge.finish(isPatient: false) { _, _, _ in }
     extendLifetime(store)
+    if isKept || merge.error != 0 { writeError = merge.error }
     if isKept { refresh(path, &courier) }
-    if merge.error != 0 { error = merge.error }
     return (isKept && error == 0, merge.wasDamaged)
   }
 }

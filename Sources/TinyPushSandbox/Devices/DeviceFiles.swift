@@ -79,17 +79,20 @@ struct DeviceFiles: ~Copyable {
   private func load(_ topic: Span<UInt8>, of device: Device) -> Installation? {
     var text = Text(capacity: 4096)
     guard Installation.isTopic(topic),
-      Home.read(path(topic, device.name, "/app"), into: &text) == 0,
-      let token = DeviceToken(hex: Self.value("token", in: text.bytes))
+      Home.read(path(topic, device.name, "/app"), into: &text) == 0
     else { return nil }
+    // Version 0.2.0 wrote no token.
+    let token = DeviceToken(hex: Self.value("token", in: text.bytes))
     let app = Installation(
-      topic: topic, token: token, registered: Self.decimal("registered", in: text.bytes),
+      topic: topic, token: token ?? Devices.newToken(),
+      registered: Self.decimal("registered", in: text.bytes),
       screen: screen(
         of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
     app.formerToken = DeviceToken(hex: Self.value("former", in: text.bytes))
     app.gone = Self.decimal("gone", in: text.bytes)
     app.isInstalled = !Self.value("installed", in: text.bytes).equals("no")
     app.isListed = Self.value("listed", in: text.bytes).equals("yes")
+    if token == nil { _ = try? write(app, of: device) }
     loadBrowser(app, of: device)
     app.stored = loadStored(app, of: device)
     return app

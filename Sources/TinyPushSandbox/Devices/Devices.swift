@@ -235,7 +235,7 @@ final class Devices {
   }
 
   /// Returns a token that nobody can guess.
-  private static func newToken() -> DeviceToken {
+  static func newToken() -> DeviceToken {
     var random = InlineArray<32, UInt8>(repeating: 0)
     guard getrandom(&random, random.count, 0) == random.count else { fatalError("no random") }
     return DeviceToken(bytes: random.span)!

@@ -211,6 +211,12 @@ public struct Arguments: ~Copyable {
     } catch {
       throw fail(error, message)
     }
+    if config.isUnread, EnvironmentVariable.notifySocket.pointer != nil {
+      message.append(printable: CString.span(configPath))
+      message.append(": this service may not read the file, and its settings have their defaults")
+      _ = fail(.ok, message)
+      return
+    }
     guard message.count > 0 else { return }
     var text = Text(capacity: 2048)
     text.append("warning: ", message)

@@ -39,7 +39,7 @@ import Testing
       answer: "403:InvalidProviderToken", state: "error",
       message: "status 403, invalid provider token",
       advice:
-        "check that signing-key, key-id and team-id belong together, and that the key is not revoked",
+        "check that signing-key, key-id and team-id belong together, that the key is not revoked, and that this machine's clock is right",
       status: 78),
     Row(
       answer: "403:ExpiredProviderToken", state: "error",
@@ -58,7 +58,7 @@ import Testing
     Row(
       answer: "403:Forbidden", state: "error", message: "status 403, forbidden",
       advice:
-        "check that signing-key, key-id and team-id belong together, and that the key is not revoked",
+        "check that signing-key, key-id and team-id belong together, that the key is not revoked, and that this machine's clock is right",
       status: 78),
     Row(
       answer: "400:TopicDisallowed", state: "error", message: "status 400, topic disallowed",

@@ -121,7 +121,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badCertificateEnvironment:
       "the certificate is for the other environment: set environment to production or development"
     case .forbidden, .invalidProviderToken:
-      "check that signing-key, key-id and team-id belong together, and that the key is not revoked"
+      "check that signing-key, key-id and team-id belong together, that the key is not revoked, and that this machine's clock is right"
     case .badEnvironmentKeyIDInToken:
       "the signing key is for the other environment: set environment, or use a key for this one"
     case .unrelatedKeyIDInToken:

@@ -185,7 +185,7 @@ import Testing
     try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 100))
     #expect(
       try FileManager.default.contentsOfDirectory(atPath: box.state).sorted() == [
-        ".lock", "received", "suppressed",
+        ".lock", "received", "suppressed.list",
       ])
   }
 

@@ -172,7 +172,7 @@ private struct Pulls {
     let pull = try box.pull(nothing, [], ["--quiet"])
     #expect(pull.status == 0, "\(pull.errors)")
     let left = try FileManager.default.contentsOfDirectory(atPath: box.state)
-    #expect(Set(left).isSubset(of: [".lock", "received", "suppressed"]), "\(left)")
+    #expect(Set(left).isSubset(of: [".lock", "received", "suppressed.list"]), "\(left)")
   }
 
   /// Checks that the list has every tuple that was read, and no other.

@@ -324,7 +324,7 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
   @Test func `adding a token ends its suppression, also if the clock is behind`() throws {
     mkdir(box.path + "/recipients", 0o755)
     let since = Int(Date.now.timeIntervalSince1970) + 7200
-    try box.write("\(token(1)) \(since) gone\n", to: "state/suppressed")
+    try box.write("\(token(1)) \(since) gone\n", to: "state/suppressed.list")
     let added = try box.run(
       command(box, ["add", "family", token(1)]) + ["-o", "state=\(box.path)/state"])
     #expect(added.status == 0, "\(added.errors)")

@@ -217,7 +217,7 @@ import Testing
     let many = (1...3000).map { token($0) }.joined(separator: "\n")
     #expect(try tokens(box, ["suppress", "-"], input: many).status == 0)
     #expect(try tokens(box, ["suppress", token(3001)]).status == 0)
-    let path = box.state + "/suppressed"
+    let path = box.state + "/suppressed.list"
     let good = try #require(FileManager.default.contents(atPath: path))
     let line = try String(decoding: good, as: UTF8.self).split(separator: "\n").at(477)
     #expect(line.wholeMatch(of: #/[0-9a-f]{64} \d{10} by hand/#) != nil)

@@ -43,6 +43,9 @@ private final class Store {
     directory = try Self.open(path)
   }
 
+  /// Opens the directory once more, as another program does.
+  func open() throws { _ = try Self.open(path) }
+
   /// Opens a list in a new directory.
   init(at path: String) throws {
     self.path = path
@@ -180,7 +183,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       let told = store.merge(changes, forget: forget, isWhole: random.oneIn(6))
       #expect(told == expected)
       #expect(store.isRight() && !store.wasDamaged)
-      #expect(Set(store.names).isSubset(of: ["recent", "suppressed"]), "\(store.names)")
+      #expect(Set(store.names).isSubset(of: ["recent.list", "suppressed.list"]), "\(store.names)")
     }
   }
 
@@ -191,15 +194,15 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       #expect(store.merge(changes) == store.change(changes) && store.isRight())
     }
     merge((0..<1000).map { record($0) })
-    #expect(store.names == ["recent"])
+    #expect(store.names == ["recent.list"])
     merge((1000..<1024).map { record($0) })
-    #expect(store.names == ["recent"])
+    #expect(store.names == ["recent.list"])
     merge([record(1024)])
-    #expect(store.names == ["suppressed"] && store.total == 1025)
-    let list = store["suppressed"]
+    #expect(store.names == ["suppressed.list"] && store.total == 1025)
+    let list = store["suppressed.list"]
     merge([record(1, 1001, .registered)])
-    #expect(store.names == ["recent", "suppressed"])
-    #expect(store["suppressed"] == list && store["recent"]?.count == 81)
+    #expect(store.names == ["recent.list", "suppressed.list"])
+    #expect(store["suppressed.list"] == list && store["recent.list"]?.count == 81)
   }
 
   @Test func `reported outcomes take the main list into account`() throws {
@@ -256,7 +259,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     return records
   }
 
-  @Test(arguments: ["suppressed", "recent"])
+  @Test(arguments: ["suppressed.list", "recent.list"])
   func `a damaged file is set aside, and its other lines stay in use`(name: String) throws {
     let whole = try #require(filled()[name])
     var damages: [[UInt8]] = [Array("an older version wrote this".utf8), Array(whole.dropFirst(3))]
@@ -274,7 +277,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       let store = try filled()
       store[name] = bytes
       store.model = [:]
-      for file in ["suppressed", "recent"] {
+      for file in ["suppressed.list", "recent.list"] {
         _ = store.change(records(try #require(store[file])))
       }
       var lists = SuppressionLists(state: store.path)
@@ -284,7 +287,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       #expect(isDamaged)
       #expect(store.merge([]) == [] && store.wasDamaged && store.isRight())
       #expect(store[name + ".damaged"] == bytes)
-      #expect(store.names == ["suppressed", name + ".damaged"].sorted())
+      #expect(store.names == ["suppressed.list", name + ".damaged"].sorted())
       let change = [record(9, 7)]
       #expect(store.merge(change) == store.change(change))
       #expect(!store.wasDamaged && store.isRight())
@@ -311,19 +314,24 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     store["suppressed"] = old(list)
     store["recent"] = old(recent)
     _ = store.change(list + recent)
-    #expect(store.merge([]) == [] && !store.wasDamaged && store.isRight())
-    #expect(Set(store.names).isSubset(of: ["recent", "suppressed"]))
+    try store.open()
+    #expect(store.isRight())
+    #expect(store.names == ["suppressed.list"])
 
-    // A damaged list of 0.2.0 is set aside.
-    let damaged = try Store()
-    var bytes = old(list)
-    bytes[100] ^= 1
-    damaged["suppressed"] = bytes
-    damaged["recent"] = old(recent)
-    _ = damaged.change(recent)
-    #expect(damaged.merge([]) == [] && damaged.wasDamaged && damaged.isRight())
-    #expect(damaged.names == ["suppressed", "suppressed.damaged"])
-    #expect(damaged["suppressed.damaged"] == bytes)
+    // A list of 0.2.0 that is written again is merged, also if a record is damaged.
+    var bytes = old([record(1000, 1002, .gone), record(1001, 1002, .gone)])
+    bytes[36] = 99
+    store["recent"] = bytes
+    _ = store.change([record(1001, 1002, .gone)])
+    try store.open()
+    #expect(store.isRight())
+    #expect(store.names == ["suppressed.list"])
+
+    // A file of another kind stays.
+    store["suppressed"] = Array("something else".utf8)
+    try store.open()
+    #expect(store.isRight())
+    #expect(store.names == ["suppressed", "suppressed.list"])
   }
 
   // MARK: - Failures
@@ -353,10 +361,10 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       }
       failures += 1
       #expect(inside.error == ENOSPC && inside.isRight())
-      #expect(inside.names == ["recent", "suppressed"])
+      #expect(inside.names == ["recent.list", "suppressed.list"])
     }
     #expect(failures >= 4 && inside.isRight())
-    #expect(inside.names == ["suppressed"])
+    #expect(inside.names == ["suppressed.list"])
   }
 
   /// Starts from the files that a power cut may leave at each step of a merge.
@@ -366,14 +374,14 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     let changes = (1000..<1600).map { record(2 * $0 + 1) }
     _ = store.change(changes)
     #expect(store.merge(changes, isWhole: true) != nil && store.isRight())
-    let after = store["suppressed"]!
+    let after = store["suppressed.list"]!
     var states: [[String: [UInt8]]] = []
     for bytes in [0, 1, 4096, 9 * 4096 + 17, after.count] {
       states.append(before.merging([".new": Array(after.prefix(bytes))]) { $1 })
     }
-    states.append(before.merging(["suppressed": after]) { $1 })
-    states.append(["suppressed": after])
-    states.append(before.merging([".new": after, "suppressed.damaged": after]) { $1 })
+    states.append(before.merging(["suppressed.list": after]) { $1 })
+    states.append(["suppressed.list": after])
+    states.append(before.merging([".new": after, "suppressed.list.damaged": after]) { $1 })
     for state in states {
       for isWhole in [true, false] {
         for name in store.names { store[name] = nil }
@@ -381,7 +389,9 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
         #expect(store.merge(changes, isWhole: isWhole) != nil)
         #expect(store.isRight() && !store.wasDamaged)
         #expect(
-          Set(store.names).isSubset(of: ["recent", "suppressed", "suppressed.damaged"]))
+          Set(store.names).isSubset(of: [
+            "recent.list", "suppressed.list", "suppressed.list.damaged",
+          ]))
       }
     }
   }
@@ -400,6 +410,6 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     _ = consume lock
     #expect(isFree())
     let isDoneNow = merge.finish(isPatient: false) { _, _, _ in }
-    #expect(isDoneNow && store.names == ["recent"])
+    #expect(isDoneNow && store.names == ["recent.list"])
   }
 }

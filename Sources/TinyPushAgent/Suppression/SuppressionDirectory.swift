@@ -7,12 +7,12 @@ import TinyPush
 /// list. A program that changes them holds the lock of the directory, and replaces a file as a
 /// whole.
 public struct SuppressionDirectory: ~Copyable {
-  static let listName: StaticString = "suppressed"
-  static let recentName: StaticString = "recent"
+  static let listName: StaticString = "suppressed.list"
+  static let recentName: StaticString = "recent.list"
   static let draftName: StaticString = ".new"
   /// The names of damaged files.
-  static let damagedListName: StaticString = "suppressed.damaged"
-  static let damagedRecentName: StaticString = "recent.damaged"
+  static let damagedListName: StaticString = "suppressed.list.damaged"
+  static let damagedRecentName: StaticString = "recent.list.damaged"
 
   /// The end of a message about a damaged list.
   public static let setAside: StaticString =
@@ -36,6 +36,7 @@ public struct SuppressionDirectory: ~Copyable {
       throw error == EACCES || error == EPERM ? .noPermission : .cannotCreate
     }
     self.directory = directory
+    OldSuppressionList.takeOver(self.directory.number)
   }
 
   deinit {}

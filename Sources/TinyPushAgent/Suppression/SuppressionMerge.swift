@@ -99,9 +99,6 @@ public struct SuppressionMerge: ~Copyable {
       return false
     }
     var lists = SuppressionLists(directory, error: &error)
-    if error == 0, lists.isDamaged, OldSuppressionList.convert(directory, error: &error) {
-      lists = SuppressionLists(directory, error: &error)
-    }
     let isWhole =
       isWhole || isForgetting || lists.isDamaged || lists.recent.count + count > Self.recentMax
     if error == 0, isWhole || count > 0 { write(&lists, isWhole: isWhole, body) }

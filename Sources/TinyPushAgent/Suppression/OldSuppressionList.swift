@@ -35,18 +35,24 @@ enum OldSuppressionList {
     var error: Int32 = 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     guard let file = Descriptor(directory, name.cString, flags, error: &error) else { return false }
-    let bytes = FixedBuffer<UInt8>(capacity: recordBytes)
+    let isList = read(file.number, FixedBuffer<UInt8>(capacity: recordBytes), &merge)
+    extendLifetime(file)
+    return isList
+  }
+
+  @inline(never)
+  private static func read(
+    _ file: Int32, _ bytes: borrowing FixedBuffer<UInt8>, _ merge: inout SuppressionMerge
+  ) -> Bool {
     var information = stat()
-    guard fstat(file.number, &information) == 0, information.st_size >= endBytes else {
-      return false
-    }
+    guard fstat(file, &information) == 0, information.st_size >= endBytes else { return false }
     let end = Int64(information.st_size) - Int64(endBytes)
-    guard read(file.number, bytes, endBytes, at: end), bytes.span(0..<4).equals("TPS2") else {
+    guard read(file, bytes, endBytes, at: end), bytes.span(0..<4).equals("TPS2") else {
       return false
     }
     let records = Int64(bytes.span(4..<8).bigEndian32(at: 0))
     for number in 0..<min(records, end / Int64(recordBytes)) {
-      guard read(file.number, bytes, recordBytes, at: number * Int64(recordBytes)) else { break }
+      guard read(file, bytes, recordBytes, at: number * Int64(recordBytes)) else { break }
       // A damaged record may have no reason.
       guard let reason = SuppressionRecord.Reason(rawValue: bytes[36]) else { continue }
       if merge.isFull { _ = merge.finish(isWhole: true) { _, _, _ in } }
@@ -56,7 +62,6 @@ enum OldSuppressionList {
           token: TokenIdentity(of: bytes.span(0..<TokenIdentity.byteCount)),
           time: bytes.span(32..<36).bigEndian32(at: 0), reason: reason))
     }
-    extendLifetime(file)
     return true
   }
 

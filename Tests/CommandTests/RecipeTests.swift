@@ -633,7 +633,7 @@ import Testing
       """, "sh", box.path + "/recipe",
     ])
     #expect(done.status == 0, "\(done.output)\(done.errors)\(board.log)")
-    #expect(done.output.contains("\nrecent\n"))
+    #expect(done.output.contains("\nrecent.list\n"))
     try board.shows("from a read-only root")
     try board.shows("without a state")
     #expect(board.log.contains("Read-only file system"), "\(board.log)")

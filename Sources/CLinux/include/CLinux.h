@@ -126,7 +126,8 @@ int clinux_rename_new(int from, const char *name, int to, const char *new_name);
 /* Writes everything in the descriptor's file system to disk. Returns 0 or -errno. */
 int clinux_sync(int descriptor);
 
-/* Reserves space on disk for bytes of a file, whose size stays, if the file system can do that. Returns 0 or -errno. */
+/* Reserves space on disk for bytes of a file, whose size stays, if the file system can do that.
+   Returns 0 or -errno. */
 int clinux_reserve(int descriptor, int64_t start, int64_t count);
 
 /* Returns whether anybody has the file open for writing: 1 or 0; -1 if the kernel does not tell

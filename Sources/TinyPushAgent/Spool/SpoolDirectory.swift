@@ -247,6 +247,15 @@ extension FileIdentity {
       inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information),
       size: Int64(information.st_size))
   }
+
+  /// Returns the identity of the file that has a name; nil if absent.
+  init?(_ directory: Int32, _ name: StaticString) {
+    var information = stat()
+    guard fstatat(directory, name.cString, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
+      return nil
+    }
+    self.init(&information)
+  }
 }
 
 extension Span<UInt8> {

@@ -12,19 +12,29 @@ enum OldSuppressionList {
   private static let endBytes = 20
 
   /// Takes over the lists in a directory, if there are any and this user may write there.
+  ///
+  /// While another program has the lock, this waits for the next time that the directory is opened.
   @inline(never)
   static func takeOver(_ directory: Int32) {
-    guard isThere(directory, listName) || isThere(directory, recentName) else { return }
+    let (list, recent) = (
+      FileIdentity(directory, listName), FileIdentity(directory, recentName)
+    )
+    guard list != nil || recent != nil else { return }
     var merge = SuppressionMerge(directory)
     let isList = read(directory, listName, &merge)
     let isRecent = read(directory, recentName, &merge)
-    guard isList || isRecent, merge.finish(isWhole: true, { _, _, _ in }) else { return }
-    if isList { unlinkat(directory, listName.cString, 0) }
-    if isRecent { unlinkat(directory, recentName.cString, 0) }
+    guard isList || isRecent, finish(&merge) else { return }
+    if isList { remove(directory, listName, list) }
+    if isRecent { remove(directory, recentName, recent) }
   }
 
-  private static func isThere(_ directory: Int32, _ name: StaticString) -> Bool {
-    faccessat(directory, name.cString, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+  private static func finish(_ merge: inout SuppressionMerge) -> Bool {
+    merge.finish(isWhole: true, isPatient: false) { _, _, _ in }
+  }
+
+  /// Removes a list, unless another has replaced it since.
+  private static func remove(_ directory: Int32, _ name: StaticString, _ known: FileIdentity?) {
+    if FileIdentity(directory, name) == known { unlinkat(directory, name.cString, 0) }
   }
 
   /// Adds the records of a list to a merge; returns whether it is such a list.
@@ -55,8 +65,7 @@ enum OldSuppressionList {
       guard read(file, bytes, recordBytes, at: number * Int64(recordBytes)) else { break }
       // A damaged record may have no reason.
       guard let reason = SuppressionRecord.Reason(rawValue: bytes[36]) else { continue }
-      if merge.isFull { _ = merge.finish(isWhole: true) { _, _, _ in } }
-      guard merge.error == 0 else { return false }
+      guard !merge.isFull || finish(&merge) else { return false }
       merge.add(
         SuppressionRecord(
           token: TokenIdentity(of: bytes.span(0..<TokenIdentity.byteCount)),

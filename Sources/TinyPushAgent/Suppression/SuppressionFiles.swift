@@ -47,9 +47,7 @@ struct SuppressionFiles: ~Copyable {
     _ error: inout Int32
   ) -> SuppressionList? {
     let directory = store.directory.number
-    var information = stat()
-    let isThere = fstatat(directory, name.cString, &information, AT_SYMLINK_NOFOLLOW) == 0
-    let present = isThere ? FileIdentity(&information) : nil
+    let present = FileIdentity(directory, name)
     guard present != known else { return nil }
     var result: Int32 = 0
     let list = SuppressionList.open(directory, name, error: &result)

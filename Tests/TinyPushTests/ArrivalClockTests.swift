@@ -105,6 +105,14 @@ private func `the arrival of a file is computed with the clock setting of that t
   #expect(came == row.came.map { $0 * 1000 })
 }
 
+@Test func `a clock that was set before the agent started is known as set`() {
+  for (earliest, wasSet) in [(day - 7200, true), (day - 55, false)] {
+    var clock = ArrivalClock(plausibleSince: Time.plausibleSince)
+    clock.machineStarted(at: earliest, time(up: 60, clock: day))
+    #expect(clock.wasSet == wasSet)
+  }
+}
+
 // MARK: - In the courier
 
 /// Puts a file with one notification that has a `ttl`.

@@ -13,6 +13,8 @@ import Testing
   world.run(.seconds(30))
   #expect(world.accepted == [1])
   #expect(world.waiting == ["a", "c"])
+  let areKnown = world.courier.areFilesKnown
+  #expect(areKnown == false)
   world.canRecord = true
   world.run(.seconds(90))
   #expect(world.waiting == [])

@@ -43,8 +43,10 @@ extension Courier {
   /// The number of known files in `later/`.
   public var laterFiles: Int { later.count }
 
-  /// Whether a scan has found all files of `new/` and `taken/`.
-  public var areFilesKnown: Bool { waiting.areKnown }
+  /// Whether all files of `new/` and `taken/` are known.
+  ///
+  /// Those whose failures cannot be recorded are read again later.
+  public var areFilesKnown: Bool { waiting.areKnown && !troubles.isRecordBroken }
 
   /// Whether `new/` could not be read at the last scan.
   public var isScanBroken: Bool { waiting.isBroken }

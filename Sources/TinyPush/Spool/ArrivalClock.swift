@@ -38,6 +38,9 @@ public struct ArrivalClock: BitwiseCopyable {
     plausibleSinceMs = plausibleSince * 1000
   }
 
+  /// Whether the wall clock is known to have been set since the machine started.
+  public var wasSet: Bool { formerCount > 0 }
+
   /// Detects whether the wall clock was set.
   mutating func observe(_ time: Time) {
     let now = Int64(time.now.milliseconds)

@@ -226,6 +226,7 @@ public struct TLSConnection: ~Copyable {
         return .failed
       }
       explain(ETIMEDOUT)
+      problem.append("; if the network is slow, increase connect-timeout")
       return connectNext(epoll: epoll, at: now)
     }
     if phase == .lookingUp {

@@ -1,3 +1,4 @@
+import CLinux
 import TinyPush
 
 extension Report {
@@ -154,7 +155,8 @@ extension Report {
       text.append("delivered files can be removed again")
       return .notice
     case .notTaken(let error):
-      text.append("files cannot be moved from new/ to taken/ (errno ", error)
+      text.append("files cannot be moved from new/ to taken/ (")
+      text.append(cString: clinux_error_text(error))
       text.append("), so they wait: are both on one disk, is it full or read-only?")
       return .error
     case .taken:
@@ -162,7 +164,7 @@ extension Report {
       return .notice
     case .notRecorded:
       text.append(
-        "failed/ cannot be written to: is the disk full? Files with something to record stay in taken/ until then"
+        "failed/ cannot be written to: is the disk full or read-only, and may the agent's user write there? Files with something to record stay in taken/ until then"
       )
       return .error
     case .recordable:

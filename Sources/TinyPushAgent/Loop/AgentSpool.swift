@@ -32,6 +32,8 @@ extension Agent {
     } else if let earliest = Clock.earliestSeconds(scratch.room()) {
       courier.machineStarted(at: earliest, Clock.time())
     }
+    // A file from before the clock was set would show a wrong latency.
+    if courier.arrivals.wasSet { clockSetAt = Clock.wallNs() }
   }
 
   /// Takes some of the events in the spool, so that no flood of them stops all else.

@@ -214,7 +214,7 @@ public struct Arguments: ~Copyable {
     if config.isUnread, EnvironmentVariable.notifySocket.pointer != nil {
       message.append(printable: CString.span(configPath))
       message.append(": this service may not read the file, and its settings have their defaults")
-      _ = fail(.ok, message)
+      warn(message)
       return
     }
     guard message.count > 0 else { return }
@@ -270,13 +270,19 @@ public struct Arguments: ~Copyable {
     }
   }
 
-  /// Prints a message on standard error, and returns the exit status to throw.
+  /// Prints a message on standard error.
   @inline(never)
-  public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
+  public func warn(_ message: borrowing Text) {
     var text = Text(capacity: 2048)
     appendName(to: &text)
     text.append(": ", bytes: message.bytes, "\n")
     text.write(to: STDERR_FILENO)
+  }
+
+  /// Prints a message on standard error, and returns the exit status to throw.
+  @inline(never)
+  public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
+    warn(message)
     return status
   }
 

@@ -376,8 +376,8 @@ public struct Bridge: ~Copyable {
     }
   }
 
-  /// Ends the subscriptions of the other box, and waits for the messages that the broker has kept
-  /// for it.
+  /// Ends the subscriptions that the other box shares with this one, and waits for the messages
+  /// that the broker has kept for it.
   ///
   /// The session stays, so that a message that comes late is not lost.
   private mutating func takeOver(_ hasSession: Bool, at now: Instant) -> Step? {

@@ -125,8 +125,8 @@ struct BridgeConfig: ~Copyable {
 
   /// Reads the password into ``login``, until ``forgetPassword()``.
   ///
-  /// - Returns: why the password's file cannot be read; nil on success.
-  mutating func readPassword() -> Text? {
+  /// If the password's file cannot be read, it fills in the message and returns another status.
+  mutating func readPassword(_ message: inout Text) -> ExitStatus {
     login.password.wipe()
     if passwordFile.isEmpty {
       password.with { if let word = $0 { login.password.append(cString: word) } }
@@ -134,11 +134,12 @@ struct BridgeConfig: ~Copyable {
       do throws(InputFile.Problem) {
         try InputFile.read(passwordFile.pointer, to: &login.password, bytesMax: 1024)
       } catch {
-        return error.text(passwordFile.pointer)
+        message.append("password-file ", error.text(passwordFile.pointer))
+        return error.status
       }
       login.password.dropLineEnd()
     }
-    return nil
+    return .ok
   }
 
   /// Erases the password from memory.

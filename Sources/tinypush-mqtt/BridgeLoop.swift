@@ -179,9 +179,8 @@ struct BridgeLoop: ~Copyable {
   }
 
   private mutating func logIn(at now: Instant) {
-    if let problem = config.readPassword() {
-      var text = Text()
-      text.append("password-file ", problem)
+    var text = Text()
+    guard config.readPassword(&text) == .ok else {
       tell(.error, text)
       return hangUp(needsPerson: true)
     }

@@ -87,9 +87,11 @@ extension BridgeLoop {
 
   mutating func logUnpublished(_ reason: UInt8) {
     var text = Text()
-    text.append("the broker refused a message of this box to its fleet: ")
+    text.append("the broker refused the state of this box for its fleet, topic ")
+    text.append(printable: bridge.lastPublishedTopic)
+    text.append(": ")
     BrokerProblem.append(reason, to: &text)
-    text.append("; topic ", printable: bridge.lastPublishedTopic)
+    text.append("; let this user publish there, or remove fleet from the settings")
     log.write(.warning, text, about: .page)
   }
 

@@ -80,7 +80,9 @@ enum CheckCommand {
     _ config: inout BridgeConfig, _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
     isJSON: Bool
   ) throws(ExitStatus) {
-    if let problem = config.readPassword() { throw arguments.fail(.noPermission, problem) }
+    var problem = Text()
+    let status = config.readPassword(&problem)
+    guard status == .ok else { throw arguments.fail(status, problem) }
     var visit = BrokerVisit(config)
     var trial = BrokerTrial()
     var isRefused = false

@@ -38,9 +38,9 @@ enum FleetCommand {
       throw arguments.fail(
         .config, "this box belongs to no fleet: set fleet = tinypush in ", CString.span(path))
     }
-    if let problem = config.readPassword() {
-      throw arguments.fail(.noPermission, problem)
-    }
+    var problem = Text()
+    let isRead = config.readPassword(&problem)
+    guard isRead == .ok else { throw arguments.fail(isRead, problem) }
     var visit = BrokerVisit(config)
     var listing = FleetListing(isJSON: isJSON)
     guard let status = listing.run(config, &visit) else {

@@ -10,8 +10,9 @@ enum TakeoverCommand {
     usage: """
       Usage: tinypush-mqtt takeover [OPTION]... CLIENT-ID
       Takes the messages that the broker keeps for another box, which does not come
-      back, and ends that box's subscriptions. The broker gives its share of later
-      messages to the other boxes. Ends when no message has come for 3 s.
+      back, and ends the subscriptions that are in the file of both boxes. The broker
+      gives its share of later messages to the other boxes. Ends when no message has
+      come for 3 s.
 
         --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
       \t\

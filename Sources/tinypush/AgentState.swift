@@ -47,7 +47,7 @@ struct AgentState: ~Copyable {
       code = "held"
       self.reading = reading
     } else {
-      words.append("waits for the gateway: ")
+      words.append("waits for the service: ")
       if reading.page.connectivity == .connecting { words.append("connecting to ") }
       reading.page.appendWords(to: &words)
     }

@@ -92,7 +92,9 @@ struct Composition: ~Copyable {
       draft.set(.trim, to: ("true" as StaticString).span)
       text = object()
       if isTooLarge {
-        _ = arguments.fail(.ok, "the text was shortened to what a notification can hold", nil)
+        var warning = Text()
+        warning.append("the text was shortened to what a notification can hold")
+        arguments.warn(warning)
       }
     }
     let notification = try check(text, config.courier.rules, arguments)
@@ -104,10 +106,11 @@ struct Composition: ~Copyable {
       text.append(presence == .missing ? "no recipients file " : "no recipient in the file ")
       text.append(printable: CString.span(lists[index]))
       text.append(" in ", printable: config.recipients.span)
-      text.append(": add a device token with tinypush recipient add ")
+      text.append(": add one with tinypush recipient add ")
       text.append(printable: CString.span(lists[index]))
       text.append(
-        presence == .missing ? " TOKEN" : " TOKEN; tinypush check shows lines that are wrong")
+        presence == .missing
+          ? " RECIPIENT" : " RECIPIENT; tinypush check shows lines that are wrong")
       throw arguments.fail(.dataRefused, text)
     }
     var warnings = SuppressionWarnings(config)

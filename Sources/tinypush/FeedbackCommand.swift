@@ -103,7 +103,7 @@ enum FeedbackCommand {
   @inline(never)
   private static func writeOddities(_ sums: FeedbackPull.Sums, in text: inout Text) {
     if sums.future > 0 {
-      text.append("; dated in the future, and taken as of now: ", sums.future)
+      text.append("; dated in the future, for which the present time counts: ", sums.future)
     }
     if sums.empty > 0 {
       text.append("; skipped for lack of a token: ", sums.empty)

@@ -6,14 +6,14 @@ import TinyPushAgent
 /// The command `tinypush queue`, which lists, prints, resends and removes files of the spool.
 enum QueueCommand {
   static let command = Command(
-    "queue", "list, show, drop or resend the files in the spool",
+    "queue", "list, show, drop or retry the files in the spool",
     options: "waiting later failed all null json",
     usage: """
       Usage: tinypush queue [list] [OPTION]...
              tinypush queue show|retry|drop NAME... [OPTION]...
              tinypush queue show|retry|drop --all [OPTION]...
       Lists and changes the files in the spool: those that wait to be sent, those that
-      wait for their time, and those that were refused. Works beside a running agent.
+      wait in later/, and those that were refused. Works beside a running agent.
 
         list                  print each file's name, age, size, number of
                               notifications, and why it waits or was refused
@@ -21,8 +21,9 @@ enum QueueCommand {
         retry                 send the refused notifications and tokens again that
                               pass the check now; the rest stays in failed/
         drop                  remove the files
-        --waiting             only files that wait for the gateway or the agent
-        --later               only files in later/, which wait for their time
+        --waiting             only files that wait for the service or the agent
+        --later               only files in later/, which wait for a time, a limit, a
+                              device or a service
         --failed              only files in failed/, which were refused
         --all                 all files, or all that the three options above select
         --null                names on standard input end with NUL, not with a line

@@ -82,8 +82,9 @@ enum RecipientCommand {
     // A token of Apple's has 32 bytes or more, and half of one is soon pasted.
     if action == .add, token.count < 32 {
       var text = Text()
-      text.append("this device token has only ", token.count, " bytes; is it whole?")
-      _ = arguments.fail(.ok, text)
+      text.append("this device token has only ", 2 * token.count)
+      text.append(" digits, and those of Apple have 64 or more: is it whole?")
+      arguments.warn(text)
     }
     var shown = Text()
     if isJSON { shown.append(hex: token.bytes) } else { recipient.append(to: &shown) }

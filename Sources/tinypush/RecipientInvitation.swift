@@ -17,7 +17,10 @@ enum RecipientInvitation {
     let name = CString.span(operand)
     let key = try publicKey(config, arguments)
     guard let now = Clock.time().wallSeconds else {
-      throw arguments.fail(.tryLater, "the clock of this machine is not set")
+      throw arguments.fail(
+        .tryLater,
+        "this machine's clock is not set, so the invitation would have no end: set the clock, and try again"
+      )
     }
     let end = now + Invitations.lifetime
     var code = Text(capacity: 64)
@@ -56,8 +59,8 @@ enum RecipientInvitation {
       var text = Text()
       text.append(
         config.vapidKey.isEmpty
-          ? "write the lines vapid-key = credentials/vapid.pem, contact = mailto:YOUR-ADDRESS and "
-          : "write the line ")
+          ? "run tinypush setup and answer browser, or write the lines vapid-key = credentials/vapid.pem, contact = mailto:YOUR-ADDRESS and "
+          : "run tinypush setup and answer browser, or write the line ")
       text.append("web-page = https://HOST/web/ into ")
       text.append(printable: CString.span(arguments.configPath))
       text.append(" (man tinypush-webpush)")
@@ -128,7 +131,7 @@ enum RecipientInvitation {
     guard isatty(STDOUT_FILENO) != 0 else { return }
     let hasCode = printCode(address)
     text.clear()
-    if !hasCode { text.append("The package qrencode shows this as a QR code here.\n") }
+    if !hasCode { text.append("To see a QR code here, install the package qrencode.\n") }
     text.append("The invitation works once, until ")
     text.append(utc: end)
     text.append(".\n")

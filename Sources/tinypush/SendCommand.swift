@@ -311,7 +311,7 @@ enum SendCommand {
     text.append("no agent serves the spool ", printable: config.spool.span)
     text.append("; this user cannot read ", printable: CString.span(arguments.configPath))
     text.append(", which may name another one: give it with -o spool=DIR")
-    _ = arguments.fail(.ok, text)
+    arguments.warn(text)
   }
 
   /// Prints the name of the queued file, and waits for its outcome if that is wanted.

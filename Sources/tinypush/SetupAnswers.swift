@@ -296,7 +296,8 @@ struct SetupAnswers: ~Copyable {
       if !isRight {
         problem.append(RecipientsFile.Problem.tokenSizeOfBinary.text)
       } else if token.count < 32 {
-        problem.append("token has only ", token.count, " bytes, and those of Apple have 32 or more")
+        problem.append("token has only ", 2 * token.count)
+        problem.append(" digits, and those of Apple have 64 or more")
       }
       return isRight && token.count >= 32
     case .name:

@@ -70,7 +70,7 @@ enum SetupCommand {
     var text = Text()
     text.append("this user cannot write ", printable: CString.span(path))
     text.append(": run the command as root (sudo)")
-    _ = arguments.fail(.ok, text)
+    arguments.warn(text)
   }
 
   /// Says how to try TinyPush without a phone, for which nothing needs to be set.

@@ -8,20 +8,20 @@ enum StatusCounter {
     sent Notifications written to the gateway, including repetitions.
     settled_by_proof Notifications that an answer proved to have arrived.
     settled_by_time Notifications acknowledged and not refused within settle.
-    refused Notifications refused by the gateway.
+    refused Notifications refused by the service.
     failed_check Notifications refused before they were sent.
     repeated Notifications written again.
     uncertain Notifications that may have arrived before a connection was lost.
     expired Notifications that expired before they could be sent.
     suppressed Notifications not sent, as their device tokens are suppressed.
     tokens_suppressed Device tokens that the service called invalid or gone.
-    gone Notifications to devices that the gateway called gone.
+    gone Notifications to devices that the service called gone.
     superseded Notifications replaced by newer ones.
-    postponed Notifications moved to later/ until their time.
+    postponed Notifications moved to later/.
     limited Alerts over a limit, put into failed/.
     summaries Summaries of alerts over a limit.
     duplicates Notifications skipped, as the same was sent within their again-after.
-    connections Connections made to the gateway.
+    connections Connections made to the service.
     records TLS records written, each with one or more frames.
 
     """

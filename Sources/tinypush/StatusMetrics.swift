@@ -32,15 +32,15 @@ enum StatusMetrics {
         UInt64(clamping: page.certificateEnd), &text)
     }
     gauge("spool_files", "Files in the spool with unsettled notifications.", page.files, &text)
-    gauge("later_files", "Files in the spool that are not due yet.", page.later, &text)
+    gauge("later_files", "Files in later/, which are not due yet.", page.later, &text)
     gauge(
-      "in_flight_notifications", "Notifications sent and not settled.", page.inFlight, &text)
+      "in_flight_notifications", "Notifications read and not settled.", page.inFlight, &text)
     gauge(
-      "held", "Whether disk errors keep settled files in the spool.",
+      "held", "Whether the disk refuses to change files of the spool.",
       page.held == 0 ? 0 : 1, &text)
     gauge(
       "configuration_refused",
-      "Whether the service refuses the configuration, so that nothing leaves the spool.",
+      "Whether a service refuses the configuration, so that its notifications wait.",
       page.refusedConfiguration == nil ? 0 : 1, &text)
     StatusCounter.forEach(of: page) { name, help, value in
       guard !name.equals("refused") else { return }
@@ -84,7 +84,7 @@ enum StatusMetrics {
   private static func writeRefusals(_ page: borrowing StatusPage, _ text: inout Text) {
     counter(
       ("refused" as StaticString).span,
-      ("Notifications refused by the gateway, by the reason that it gave." as StaticString).span,
+      ("Notifications refused by the service, by the reason that it gave." as StaticString).span,
       &text)
     for value in 0..<Rejection.Reason.count {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }

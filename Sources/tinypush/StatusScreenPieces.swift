@@ -45,7 +45,7 @@ extension StatusScreen {
   private static let fields: InlineArray<24, StaticString> = [
     "sent", "refused by the service", "repeated", "accepted", "failed the check", "uncertain",
     "device gone", "suppressed", "expired", "connections", "superseded", "postponed",
-    "sent", "refused by the gateway", "repeated", "delivered, proved", "failed the check",
+    "sent", "refused by the service", "repeated", "delivered, proved", "failed the check",
     "uncertain", "delivered, by time", "suppressed", "expired", "connections", "superseded",
     "postponed",
   ]

@@ -35,7 +35,7 @@ struct SuppressionWarnings: ~Copyable {
         text.append("); to send to it again: tinypush token register ")
         text.append(hex: token.bytes)
       }
-      _ = arguments.fail(.ok, text)
+      arguments.warn(text)
     }
     self.count = count
   }
@@ -44,6 +44,6 @@ struct SuppressionWarnings: ~Copyable {
     guard count > Self.shownMax else { return }
     var text = Text()
     text.append("suppressed tokens in all: ", count)
-    _ = arguments.fail(.ok, text)
+    arguments.warn(text)
   }
 }

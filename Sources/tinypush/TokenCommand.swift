@@ -100,7 +100,7 @@ enum TokenCommand {
     }
     guard listing.isDamaged else { return .ok }
     message.append(
-      "the list is damaged, or version 0.2.0 wrote it: the lines above can be read; the agent takes over the list of 0.2.0, or sets the damaged file aside and keeps these lines"
+      "the list is damaged, or version 0.2.0 wrote it; the lines above are good: start the agent, which keeps them, and takes over the list of 0.2.0 or sets the damaged file aside"
     )
     throw arguments.fail(.dataRefused, message)
   }
@@ -161,12 +161,12 @@ enum TokenCommand {
     if changes.wasDamaged {
       message.append("the suppression list in ", printable: config.state.span)
       message.append(SuppressionDirectory.setAside)
-      _ = arguments.fail(.ok, message)
+      arguments.warn(message)
       message.clear()
     }
     if action == .forget, printed < changes.tokens {
       message.append("tokens that were not in the list: ", changes.tokens - printed)
-      _ = arguments.fail(.ok, message)
+      arguments.warn(message)
       message.clear()
     }
     if !areAll {

@@ -62,11 +62,11 @@ import Testing
   }
 
   @Test(arguments: [
-    Row("in a file of its own", refusing(bad), says: "the gateway refused it: invalid token;"),
-    Row("in a large file", refusing(late), says: "the gateway refused it: invalid token;"),
-    Row("the first", refusing(1), says: "the gateway refused it: invalid token;"),
-    Row("the last", refusing(count), says: "the gateway refused it: invalid token;"),
-    Row("with status 128", refusing(bad, 128), says: "the gateway refused it: protocol error;"),
+    Row("in a file of its own", refusing(bad), says: "the service refused it: invalid token;"),
+    Row("in a large file", refusing(late), says: "the service refused it: invalid token;"),
+    Row("the first", refusing(1), says: "the service refused it: invalid token;"),
+    Row("the last", refusing(count), says: "the service refused it: invalid token;"),
+    Row("with status 128", refusing(bad, 128), says: "the service refused it: protocol error;"),
     Row("byte by byte", refusing(bad) + ["--answer-bytes", "1"]),
     Row("late, and within settle", refusing(bad) + ["--delay-answer", "1.5"], ["settle=1m"]),
     Row("with a reset behind it", refusing(bad) + ["--reset"]),

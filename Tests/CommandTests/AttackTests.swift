@@ -226,11 +226,10 @@ import Testing
     try agent.line("other users could replace its directories", in: .errors)
     try agent.line("connected to", in: .errors)
     #expect(try agent.terminate() == 0)
-    func mode(_ name: String) throws -> Int? {
-      try FileManager.default.attributesOfItem(atPath: box.spool + name)[.posixPermissions] as? Int
-    }
-    try #expect(["", "/failed", "/new", "/tmp"].map(mode) == [0o2750, 0o2750, 0o3770, 0o3770])
-    try #expect(mode("/.agent") == 0o600)
+    try #expect(
+      ["", "/failed", "/new", "/tmp"].map { try mode(box.spool + $0) }
+        == [0o2750, 0o2750, 0o3770, 0o3770])
+    try #expect(mode(box.spool + "/.agent") == 0o600)
   }
 
   // MARK: - Files

@@ -112,9 +112,6 @@ import Testing
       let iv = try payload.member("iv", as: String.self)
       ivs.insert(iv)
       let sealed = try box.write(payload.member("ciphertext", as: String.self), to: "sealed")
-      func hex(_ text: String) -> String {
-        text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-      }
       let opened = try box.run([
         "openssl", "enc", "-d", "-aes-256-cbc", "-base64", "-A", "-in", sealed, "-K", hex(key.text),
         "-iv", hex(iv),

@@ -185,7 +185,7 @@ import Testing
           \(token(2)) Ann
                                                                            ^~~
         \(list): 3 recipients, 2 refused
-        notes.json:8:17: error: no recipients file has this name: create it, with one device token per line (recipients = \(directory))
+        notes.json:8:17: error: no recipients file has this name: tinypush recipient add NAME RECIPIENT creates it (recipients = \(directory))
           {"to":["family","nobody"],"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":…
                           ^~~~~~~~
         notes.json:8:87: error: nothing follows the comma before this: remove the comma
@@ -328,7 +328,7 @@ import Testing
     #expect(well.output == "\(good): 2 recipients, no problems\n")
     let empty = try box.tinypush("check", "--recipients", "-", input: "# nobody\n")
     #expect(empty.status == 65)
-    #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no device token"))
+    #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no recipient"))
     let long = token(1) + " # " + String(repeating: "x", count: 300_000) + "\n123\n"
     let cut = try box.tinypush("check", "--recipients", "-", input: long)
     #expect(cut.output.hasPrefix("-:1:1: error: longer than 2048 bytes"))
@@ -351,7 +351,7 @@ import Testing
     #expect(try check(#"{"aps":{"alert":"x"}}"#).output == "-: 1 notification, no problems\n")
     let empty = try check(#"{"to":"empty",\#(payload)}"#)
     #expect(empty.status == 65)
-    #expect(empty.output.hasPrefix("-:1:7: error: this recipients file has no device token"))
+    #expect(empty.output.hasPrefix("-:1:7: error: this recipients file has no recipient"))
     #expect(try check(#"{"to":"directory",\#(payload)}"#).status == 65)
     // The problems of a recipients file are reported once, however often it is named.
     let line = #"{"to":["wrong","wrong"],\#(payload)}"# + "\n"

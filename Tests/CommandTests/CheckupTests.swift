@@ -601,10 +601,7 @@ import Testing
 
   @Test func `check reports a clock that is not set and skips the certificate's dates`() throws {
     let gateway = try Gateway(in: box)
-    try box.run([
-      "cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", box.path + "/clock.so",
-    ])
-    let environment = ["LD_PRELOAD": box.path + "/clock.so", "CLOCK": "1000000"]
+    let environment = try ["LD_PRELOAD": Shared.library("clock"), "CLOCK": "1000000"]
     let checkup = try box.checkup(gateway.port, environment: environment)
     #expect(checkup.status == 75)
     #expect(checkup["clock.time"].state == "error")

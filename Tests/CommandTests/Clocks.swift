@@ -15,9 +15,7 @@ struct Clocks {
   private let box: Box
 
   init(in box: Box, _ clocks: [Clock]) throws {
-    let library = box.path + "/clock.so"
-    let made = try box.run(["cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", library])
-    guard made.status == 0 else { throw Failure(made.errors) }
+    let library = try Shared.library("clock")
     mkfifo(box.path + "/set", 0o600)
     var environment = ["LD_PRELOAD": library, "CLOCK_SET": box.path + "/set"]
     for clock in clocks { environment[clock.rawValue] = box.path + "/" + clock.rawValue }

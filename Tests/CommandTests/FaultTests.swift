@@ -37,10 +37,10 @@ import Testing
   static let rows = [
     Row(
       testDescription: "bad token", fault: "status=8@\(at)", script: refusal,
-      words: "the gateway refused it: invalid token", isRefused: true, isAnswered: true),
+      words: "the service refused it: invalid token", isRefused: true, isAnswered: true),
     Row(
       testDescription: "bad token, answered 5 s late", fault: "status=8+5s@\(at)",
-      script: refusal + ["--delay-answer", "5"], words: "the gateway refused it: invalid token",
+      script: refusal + ["--delay-answer", "5"], words: "the service refused it: invalid token",
       isRefused: true, isAnswered: true),
     Row(
       testDescription: "shutdown (status 10)", fault: "shutdown@\(at)",

@@ -146,7 +146,7 @@ import Testing
       pull.output.hasSuffix(
         """
         8 devices are gone, 8 of them new; 8 tokens are suppressed; \
-        dated in the future, and taken as of now: 1; skipped for lack of a token: 1
+        dated in the future, for which the present time counts: 1; skipped for lack of a token: 1
 
         """), "\(pull.output.suffix(300))")
     let list = try objects(box.tokenList("--json").output)

@@ -68,16 +68,19 @@ extension Box {
 
 /// A plugin of Mosquitto that refuses subscriptions; its access lists refuse messages only.
 enum DynamicSecurity {
-  /// Returns lines of mosquitto.conf(5) that allow the subscription to `alerts/#`, and no other.
-  static func settings(in box: Box) throws -> String {
+  /// Returns lines of mosquitto.conf(5) that allow or refuse the subscription to one filter.
+  ///
+  /// - Parameter allows: whether only this subscription is allowed, or only this one is refused.
+  static func settings(_ filter: String, allows: Bool, in box: Box) throws -> String {
+    let kind = allows ? "subscribePattern" : "subscribeLiteral"
     let roles = try box.write(
       """
       {"defaultACLAccess": {"publishClientSend": true, "publishClientReceive": true,
-                            "subscribe": false, "unsubscribe": true},
+                            "subscribe": \(!allows), "unsubscribe": true},
        "clients": [], "anonymousGroup": "all",
-       "groups": [{"groupname": "all", "roles": [{"rolename": "alerts"}]}],
-       "roles": [{"rolename": "alerts", "acls": [
-         {"acltype": "subscribePattern", "topic": "alerts/#", "allow": true}]}]}
+       "groups": [{"groupname": "all", "roles": [{"rolename": "guest"}]}],
+       "roles": [{"rolename": "guest", "acls": [
+         {"acltype": "\(kind)", "topic": "\(filter)", "allow": \(allows)}]}]}
       """, to: "roles.json")
     let name = "mosquitto_dynamic_security.so"
     let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib")

@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test func `fleet says that the broker refuses the subscription`() throws {
-    let broker = try Mosquitto(in: box, DynamicSecurity.settings(in: box))
+    let broker = try Mosquitto(in: box, DynamicSecurity.settings("alerts/#", allows: true, in: box))
     try box.rules(broker, "fleet = tinypush\n" + Self.simple)
     let fleet = try box.fleet()
     #expect(fleet.status == 69)

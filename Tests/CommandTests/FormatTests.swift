@@ -27,11 +27,6 @@ import Testing
     Content(token: token(5), payload: #"{"aps":{"content-available":1}}"#, priority: 5),
   ]
 
-  private static func hex(_ number: Int, _ bytes: Int) -> String {
-    String(String(repeating: "0", count: 2 * bytes) + String(number, radix: 16)).suffix(2 * bytes)
-      .description
-  }
-
   private static func legacy(
     _ format: Int, token: String = CommandTests.token(7), payload: String = #"{"aps":{}}"#
   ) -> String {
@@ -134,7 +129,7 @@ import Testing
       box, [good, Self.legacy(format, token: row.token, payload: row.payload), good])
     #expect(try client.wait() == 0, "\(client.errors)")
     // The simple format has no identifiers: the gateway only closes the connection.
-    let answer = format == 0 ? "" : "08" + Self.hex(row.status, 1) + Self.hex(9, 4)
+    let answer = format == 0 ? "" : "08" + hex(row.status, 1) + hex(9, 4)
     #expect(client.output == "connected\n\(answer)\n")
     #expect(try sandbox.child.terminate() == 0)
     try #expect(sandbox.events("accepted").count == 1)
@@ -157,7 +152,7 @@ import Testing
     try sandbox.child.line(#""event":"feedback""#)
     let reader = try sandbox.client(box, port: sandbox.feedback)
     #expect(try reader.wait() == 0, "\(reader.errors)")
-    let told = numbers.map { Self.hex($0, 4) + "0020" + token($0) }.joined()
+    let told = numbers.map { hex($0, 4) + "0020" + token($0) }.joined()
     #expect(reader.output == "connected\n" + told + "\n", "\(reader.output.utf8.count) digits")
     #expect(try sandbox.child.terminate() == 0)
     #expect(box.text("sandbox/feedback") == "")

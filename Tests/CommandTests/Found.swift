@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 // What a program printed may be shorter than a test expects, or of another form. A test that takes
 // a part of the output by these functions fails with the output; an index or `!` would end the run.
@@ -27,4 +28,10 @@ extension [String: Any] {
 func number(_ text: some StringProtocol) throws -> Int {
   guard let number = Int(text) else { throw Failure("no number: \(text)") }
   return number
+}
+
+/// Returns the mode of a file.
+func mode(_ path: String) throws -> Int {
+  let attributes = try FileManager.default.attributesOfItem(atPath: path)
+  return try #require(attributes[.posixPermissions] as? Int)
 }

@@ -45,6 +45,18 @@ enum Shared {
     return path
   }
 
+  /// Returns the path of a library that changes what a program sees (Tests/Tools/NAME.c).
+  static func library(_ name: String) throws -> String {
+    try make(name + ".so") { path in
+      let box = try Box()
+      defer { box.end() }
+      let made = try box.run([
+        "cc", "-O1", "-shared", "-fPIC", "\(Build.tools)/\(name).c", "-o", path,
+      ])
+      guard made.status == 0 else { throw Failure(made.errors) }
+    }
+  }
+
   private static func remove() {
     if case .success(let path) = made { try? FileManager.default.removeItem(atPath: path) }
   }

@@ -71,6 +71,7 @@ import Testing
     try Table.add("HTTP/2: " + row.testDescription, way.rawValue, tally, time)
 
     #expect(agent.status == 0, "\(words)")
+    #expect(tally.faults == 1, "\(words)")
     #expect(tally.lost == 0, "\(words)")
     #expect(tally.refused == [], "\(words)")
     #expect(row.isUncertain || tally.duplicates == 0, "\(words)")

@@ -59,6 +59,7 @@ import Testing
     #expect(!run.errors.contains(": 0 "), "\(run.errors)")
     #expect(box.queued == [])
     #expect(box.names(in: "failed") == [])
+    #expect(try !gateway.events("fault").isEmpty)
     let accepted = try gateway.requests().filter { $0["accepted"] as? Bool == true }
     var ids: [String: Set<String>] = [:]
     for request in accepted {
@@ -69,6 +70,15 @@ import Testing
     #expect(ids.count == 100)
     // A repeat has the same identifiers, so that the device replaces the alert it shows.
     #expect(ids.values.allSatisfy { $0.count == 1 })
+  }
+
+  @Test func `with repeats = show, a notification gets no collapse ID of its own`() throws {
+    let gateway = try HTTP2Gateway(in: box)
+    try box.drop(line(1, "one"), as: "one")
+    #expect(try box.deliver(gateway, .certificate, ["repeats=show"]).status == 0)
+    let headers = try gateway.requests().map { try $0.member("headers", as: [String: String].self) }
+    #expect(headers.count == 1 && headers.first?["apns-id"] != nil)
+    #expect(headers.first?["apns-collapse-id"] == nil)
   }
 
   @Test func `a token that was accepted before is not suppressed by one refusal`() throws {
@@ -85,9 +95,9 @@ import Testing
     try box.drop(line(1, "second"), as: "second")
     try wait(for: "a record") { try box.failures("second").count == 1 }
     let spared = try box.failures("second").at(0)["reason"] as? String
-    #expect(spared?.hasSuffix("is not suppressed until the gateway refuses it again") == true)
+    #expect(spared?.hasSuffix("is not suppressed until the service refuses it again") == true)
     try agent.line(
-      "the gateway rejects token 00000000... as invalid, but accepted it before", in: .errors)
+      "the service refuses token 00000000... as invalid, but accepted it before", in: .errors)
     try box.drop(line(1, "third"), as: "third")
     try gateway.accepts("third")
     try #expect(status()["tokens_suppressed"] as? Int == 0)
@@ -97,7 +107,7 @@ import Testing
     let muted = try box.failures("fourth").at(0)["reason"] as? String
     #expect(muted?.hasSuffix("tinypush token register \(token(2))") == true, "\(muted ?? "")")
     let words =
-      "the gateway rejects token 00000000... as invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
+      "the service refuses token 00000000... as invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
     try agent.line("tinypush token register \(token(2)) (tinypush queue show fourth)", in: .errors)
     try box.drop(line(2, "fifth"), as: "fifth")
     try wait(for: "new/ to become empty") { box.queued.isEmpty }
@@ -145,19 +155,6 @@ import Testing
     #expect(run.errors.contains("the service refuses the configuration"))
     #expect(box.queued.count == 5)
     #expect(box.names(in: "failed") == [])
-  }
-
-  @Test func `consecutive runs use one provider token`() throws {
-    let gateway = try HTTP2Gateway(in: box, .token)
-    for number in 1...3 {
-      try box.drop(line(number, "Alert \(number)"), as: "n\(number)")
-      #expect(try box.deliver(gateway, .token).status == 0)
-    }
-    let tokens = try gateway.requests().map {
-      try #require($0.member("headers", as: [String: String].self)["authorization"])
-    }
-    #expect(tokens.count == 3)
-    #expect(Set(tokens).count == 1)
   }
 
   @Test func `an agent that stops waits for the answers to its open requests`() throws {

@@ -52,7 +52,7 @@ import Testing
     let refusal = try said("not delivered")
     #expect(
       refusal.hasPrefix(
-        "warning: refused to 00000000 not delivered: the gateway refused it: invalid token;"),
+        "warning: refused to 00000000 not delivered: the service refused it: invalid token;"),
       "\(refusal)")
     try gateway.accepts("sound")
     try clocks.pass(3601, for: agent, and: gateway.child) { box.queued.isEmpty }
@@ -128,7 +128,7 @@ import Testing
     let mistakes = "not sent: tokn: unknown key; did you mean token?"
     #expect(agent.errors.count(of: mistakes) == 2, "\(agent.errors)")
     #expect(agent.errors.contains(" (99 more times in "))
-    let refusal = "not delivered: the gateway refused it: invalid token size"
+    let refusal = "not delivered: the service refused it: invalid token size"
     #expect(agent.errors.count(of: refusal) == 2, "\(agent.errors)")
     #expect(agent.errors.contains(" (3 more times in "))
   }

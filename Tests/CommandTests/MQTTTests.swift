@@ -158,25 +158,8 @@ import Testing
   }
 
   @Test func `a refused subscription is reported, and the others bring messages`() throws {
-    let plugin = try #require(
-      ["aarch64", "arm-linux-gnueabihf", "x86_64"].map {
-        "/usr/lib/\($0)\($0.contains("-") ? "" : "-linux-gnu")/mosquitto_dynamic_security.so"
-      }.first(where: FileManager.default.fileExists))
-    let access = """
-      {"defaultACLAccess": {"publishClientSend": true, "publishClientReceive": true,
-                            "subscribe": true, "unsubscribe": true},
-       "roles": [{"rolename": "guest", "acls": [
-         {"acltype": "subscribeLiteral", "topic": "secret/#", "allow": false}]}],
-       "groups": [{"groupname": "all", "roles": [{"rolename": "guest"}]}],
-       "anonymousGroup": "all"}
-      """
     let broker = try Mosquitto(
-      in: box,
-      """
-      allow_anonymous true
-      plugin \(plugin)
-      plugin_opt_config_file \(box.write(access, to: "access.json"))
-      """)
+      in: box, DynamicSecurity.settings("secret/#", allows: false, in: box))
     try box.rules(broker, "subscribe = secret/#\n" + Self.simple)
     let manager = try NotifySocket(in: box)
     let bridge = try box.bridge(to: broker, environment: manager.environment, refused: 1)

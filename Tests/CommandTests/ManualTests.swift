@@ -97,7 +97,7 @@ import TinyPushRules
   }
 
   @Test func `the manual of tinypush-mqtt lists its options, settings and keys`() throws {
-    let options = try ["run", "check"].map {
+    let options = try ["run", "check", "fleet", "takeover"].map {
       Command(words: [$0], help: try box.run([Box.bridge, $0, "--help"]).output).options
     }
     let found = try items("OPTIONS", of: "tinypush-mqtt.1").matches(of: #/Fl Fl ([a-z-]+)/#)
@@ -107,6 +107,7 @@ import TinyPushRules
     for (page, section, wanted) in try [
       ("tinypush-mqtt.conf.5", "THE BROKER", Self.settings(of: "tinypush-mqtt")),
       ("tinypush-rules.5", "KEYS", Self.ruleKeys()),
+      ("tinypush-http.1", "SETTINGS", Self.settings(of: "tinypush-http")),
     ] {
       let listed = try items(section, of: page)
         .matches(of: #/(?m)^\.It Ic (.*)$/#)
@@ -210,6 +211,7 @@ import TinyPushRules
       ("tinypush-mqtt", box.run([Box.bridge, "--help"]).output),
       ("tinypush-mqtt run", box.run([Box.bridge, "run", "--help"]).output),
       ("tinypush-mqtt check", box.run([Box.bridge, "check", "--help"]).output),
+      ("tinypush-mqtt fleet", box.run([Box.bridge, "fleet", "--help"]).output),
       ("tinypush-mqtt takeover", box.run([Box.bridge, "takeover", "--help"]).output),
     ]
     for program in ["tinypush", "tinypush-mqtt", "tinypush-http"] {

@@ -51,7 +51,6 @@ import Testing
         let words = command.isEmpty ? "COMMAND" : command.joined(separator: " ")
         #expect(help.output.hasPrefix("Usage: tinypush " + words))
         #expect(help.errors == "")
-        #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
       }
     }
   }

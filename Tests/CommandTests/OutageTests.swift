@@ -106,10 +106,6 @@ struct Outage {
   init(in box: Box, _ kind: Kind, at directory: String? = nil) throws {
     (self.box, self.kind, self.directory) = (box, kind, directory ?? box.state)
     mkdir(box.state, 0o755)
-    let made = try box.run([
-      "cc", "-O1", "-shared", "-fPIC", Build.tools + "/outage.c", "-o", box.path + "/outage.so",
-    ])
-    guard made.status == 0 else { throw Failure(made.errors) }
   }
 
   /// Returns the environment that ends a program at a system call.
@@ -122,7 +118,7 @@ struct Outage {
     try? FileManager.default.removeItem(atPath: log)
     mkdir(shadow, 0o755)
     return [
-      "LD_PRELOAD": box.path + "/outage.so", "OUTAGE": log, "OUTAGE_AT": "\(call)",
+      "LD_PRELOAD": try Shared.library("outage"), "OUTAGE": log, "OUTAGE_AT": "\(call)",
       "OUTAGE_FROM": "\(bytes)",
       "OUTAGE_KIND": kind.rawValue, "OUTAGE_STATE": directory, "OUTAGE_SHADOW": shadow,
     ]

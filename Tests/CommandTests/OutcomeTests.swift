@@ -43,7 +43,7 @@ import Testing
     #expect(sent.output != "")
     #expect(
       sent.errors == """
-        tinypush send: not delivered: the gateway refused it: invalid token; the token belongs to another \
+        tinypush send: not delivered: the service refused it: invalid token; the token belongs to another \
         app, or to the other environment (production, development), or is made up. Nothing more is \
         sent to it: correct this, then run tinypush token register \(token(2)) (token \(token(2)))
 
@@ -94,7 +94,7 @@ import Testing
     try agent.line("nothing listens there", in: .errors)
     let some = try box.send(["x", "--token", Self.one, "--wait=1s", "-o", page])
     #expect(some.status == 75)
-    #expect(some.errors.hasPrefix(words + "; waits for the gateway: "), "\(some.errors)")
+    #expect(some.errors.hasPrefix(words + "; waits for the service: "), "\(some.errors)")
     #expect(box.queued.count == 2)
   }
 
@@ -262,7 +262,7 @@ import Testing
     #expect(try bad.wait() == 65)
     #expect(try good.wait() == 0, "\(good.errors)")
     #expect(try stream.wait() == 0, "\(stream.errors)")
-    #expect(bad.errors.contains("not delivered: the gateway refused it: "))
+    #expect(bad.errors.contains("not delivered: the service refused it: "))
     try #expect(gateway.alerts(in: box) == ["x", "Tank low"])
     #expect(try agent.terminate() == 0)
     // A member can tell that no agent runs, although the lock file belongs to the agent.

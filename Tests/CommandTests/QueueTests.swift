@@ -81,7 +81,7 @@ import Testing
       #expect(file["place"] as? String == row[1] as? String)
       #expect(file["state"] as? String == row[2] as? String)
       #expect(file["notifications"] as? Int == row[3] as? Int)
-      #expect(file["why"] as? String != "")
+      #expect((file["why"] as? String)?.isEmpty == false)
     }
     #expect(try files.at(1)["size"] as? Int == (line(1) + line(2)).utf8.count)
     #expect(try files.at(7)["due"] as? Int == 4_000_000_000)

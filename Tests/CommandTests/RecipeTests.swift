@@ -389,11 +389,6 @@ import Testing
     }
   }
 
-  private func mode(_ path: String) throws -> Int {
-    let attributes = try FileManager.default.attributesOfItem(atPath: path)
-    return try #require(attributes[.posixPermissions] as? Int)
-  }
-
   @Test func `the recipe for several apps runs an agent with its own certificate for each app`()
     throws
   {

@@ -6,12 +6,13 @@ import Testing
   private static let nobody = String(repeating: "0", count: 64)
 
   private func check(
-    _ box: Box, _ port: Int, _ identity: Identity, _ settings: [String] = []
+    _ box: Box, _ port: Int, _ identity: Identity, _ settings: [String] = [],
+    environment: [String: String] = [:], prefix: [String] = []
   ) throws -> Checkup {
     try Checkup(
       box.run(
-        Build.command(Build.host) + ["check", "--json"]
-          + box.http2Settings(port, identity, settings)))
+        prefix + Build.command(Build.host) + ["check", "--json"]
+          + box.http2Settings(port, identity, settings), environment: environment))
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -144,11 +145,10 @@ import Testing
   }
 
   @Test func `two checks use the same provider token`() throws {
-    // The check does not make the directory, in which the token is kept.
-    mkdir(box.state, 0o700)
     let gateway = try HTTP2Gateway(in: box, .token)
-    _ = try check(box, gateway.port, .token)
-    _ = try check(box, gateway.port, .token)
+    let clocks = try Clocks(in: box, [.wall])
+    try clocks.set(.wall, to: Int(Date().timeIntervalSince1970))
+    for _ in 1...2 { _ = try check(box, gateway.port, .token, environment: clocks.environment) }
     let tokens = try gateway.requests().map {
       try #require($0.member("headers", as: [String: String].self)["authorization"])
     }
@@ -157,11 +157,16 @@ import Testing
   }
 
   @Test func `check tries port 2197 if the service's port 443 is closed`() throws {
-    let closed = try check(box, 443, .token, ["gateway=localhost"])
+    // A network of its own, in which nothing else listens on these ports.
+    let network = Build.tools + "/network"
+    let closed = try check(
+      box, 443, .token, ["gateway=localhost"], prefix: [network, "run"])
     #expect(closed["gateway.port"].message == "port 2197 cannot be reached either")
-    let gateway = try HTTP2Gateway(in: box, .token, ["--port", "2197"])
+    let gateway = try HTTP2Gateway(
+      in: box, .token, ["--port", "2197"], prefix: [network, "run"])
     #expect(gateway.port == 2197)
-    let checkup = try check(box, 443, .token, ["gateway=localhost"])
+    let checkup = try check(
+      box, 443, .token, ["gateway=localhost"], prefix: [network, "join", "\(gateway.child.id)"])
     #expect(checkup["gateway.port"].message == "port 2197 can be reached")
     #expect(checkup["gateway.port"].advice == "set gateway = localhost:2197")
     #expect(checkup.status == 69)

@@ -61,7 +61,9 @@ import Testing
         box.sending([text, "--token", Self.one, "--wait=1h"] + arguments))
       return (child, try child.line("."))
     }
-    let expiration = Int(Date().timeIntervalSince1970) + 3
+    let expiration = Int(Date().timeIntervalSince1970) + 3600
+    let clocks = try Clocks(in: box, [.wall])
+    try clocks.set(.wall, to: expiration + 1)
     let expired = try sender("expired", "--expiration", "\(expiration)")
     let old = try sender("old", "--collapse-id", "level")
     let new = try sender("new", "--collapse-id", "level")
@@ -70,9 +72,8 @@ import Testing
       box.run(
         Build.command(Build.host) + ["queue", "drop", dropped.name, "-o", "spool=\(box.spool)"]
       ).status == 0)
-    try wait(for: "the expiration") { Int(Date().timeIntervalSince1970) > expiration }
     let gateway = try Gateway(in: box)
-    let agent = try box.agent(gateway, ["settle=300ms"])
+    let agent = try box.agent(gateway, ["settle=300ms"], environment: clocks.environment)
     for (sender, words) in [
       (expired, "not sent: it expired before it could be sent"),
       (old, "not sent: a newer notification with the same collapse-id replaces it"),
@@ -97,7 +98,8 @@ import Testing
     #expect(
       sent.errors == """
         tinypush send: not delivered: the app is no longer on the device, since \
-        2023-11-14T22:13:20Z; nothing is sent to the token until it is registered \
+        2023-11-14T22:13:20Z; nothing more is sent to the token: tinypush recipient remove \
+        NAME TOKEN, or register it again \
         (token \(Self.one))
 
         """)
@@ -193,7 +195,9 @@ import Testing
       try wait(for: "the file") { box.queued.count > before }
       return child
     }
-    let expiration = Int(Date().timeIntervalSince1970) + 3
+    let expiration = Int(Date().timeIntervalSince1970) + 3600
+    let clocks = try Clocks(in: box, [.wall])
+    try clocks.set(.wall, to: expiration + 1)
     let expired = try sender("expired", "--expiration", "\(expiration)")
     let old = try sender("old", "--collapse-id", "level")
     let new = try sender("new", "--collapse-id", "level")
@@ -201,11 +205,10 @@ import Testing
     let dropped = try sender("dropped")
     let name = try #require(Set(box.queued).subtracting(before).first)
     unlink("\(box.spool)/new/\(name)")
-    try wait(for: "the expiration") { Int(Date().timeIntervalSince1970) > expiration }
     let gateway = try HTTP2Gateway(in: box)
-    let agent = try box.agent(gateway)
+    let agent = try box.agent(gateway, environment: clocks.environment)
     for (child, outcome) in [
-      (expired, "expired"), (old, "replaced"), (new, "accepted"), (dropped, "removed"),
+      (expired, "expired"), (old, "superseded"), (new, "accepted"), (dropped, "removed"),
     ] {
       #expect(try child.wait() == (outcome == "accepted" ? 0 : 1))
       #expect(try objects(child.output).at(0).member("outcome", as: String.self) == outcome)
@@ -214,7 +217,7 @@ import Testing
     let limited = try box.agent(gateway, .certificate, ["limit=1/1h"])
     for (text, arguments, outcome) in [
       ("first", ["--again-after", "1h"], "accepted"),
-      ("first", ["--again-after", "1h", "--urgent"], "repeated"), ("second", [], "limited"),
+      ("first", ["--again-after", "1h", "--urgent"], "duplicate"), ("second", [], "limited"),
     ] {
       let sent = try box.send([text, "--token", Self.one, "--wait", "--json"] + arguments)
       #expect(sent.status == (outcome == "accepted" ? 0 : 1))

@@ -371,7 +371,7 @@ import Testing
         "topic is no answer for app = gateway: remove the line"
       ),
       ("signing-key = KEY\ntoken = 12x4\n", 65, "token must be hexadecimal digits"),
-      ("signing-key = KEY\ntoken = 0102\n", 65, "token has only 2 bytes"),
+      ("signing-key = KEY\ntoken = 0102\n", 65, "token has only 4 digits"),
       ("signing-key = KEY\nname = a/b\n", 65, "name must have only letters"),
     ] as [(String, Int32, String)])
   func `a wrong answer is named, and nothing is written`(

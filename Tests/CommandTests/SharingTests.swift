@@ -4,7 +4,8 @@ import Testing
 /// Boxes that share a broker's messages, while boxes and the broker fail.
 @Suite(.sideBySide) struct SharingTests {
   private static let rows = [
-    "fleet", "bridge", "takeover", "long", "queue", "restart", "crash", "expiry",
+    "fleet", "bridge", "takeover", "long", "queue", "restart", "crash", "saved",
+    "expiry",
   ]
 
   /// One row of `make fleet`, with fewer messages.

@@ -82,10 +82,10 @@ import Testing
     #expect(after.accepted.sorted() == ["1", "3"])
     #expect(
       after.failure?["reason"] as? String
-        == "the gateway refused it: \(row.words); \(row.advice)")
+        == "the service refused it: \(row.words); \(row.advice)")
     #expect(after.failure?["status"] as? Int == row.status)
     #expect(after.failure?["token"] as? String == token(2))
-    let words = "not delivered: the gateway refused it: \(row.words); \(row.advice)"
+    let words = "not delivered: the service refused it: \(row.words); \(row.advice)"
     #expect(after.log.count(of: words) == 1, "\(after.log)")
     #expect(after.log.contains("2 delivered"), "\(after.log)")
     #expect(after.log.contains("1 failed"), "\(after.log)")

@@ -16,11 +16,17 @@ import Testing
     first.child.kill()
     let settings = try box.settings(
       first.port, ["on-trouble=" + Self.command, "trouble-after=1s"])
+    let clocks = try Clocks(in: box, [.awake])
     let agent = try box.start(
       Build.command(Build.host) + ["run"] + settings,
-      environment: ["CREDENTIALS_DIRECTORY": "/nowhere"])
+      environment: clocks.environment.merging(["CREDENTIALS_DIRECTORY": "/nowhere"]) { $1 })
     try agent.line("cannot connect", in: .errors)
-    // While nothing waits, there is no trouble.
+    // While nothing waits, there is no trouble, however long nobody can connect.
+    var passes = 0
+    try clocks.pass(60, for: agent) {
+      passes += 1
+      return passes > 10
+    }
     #expect(reports(box) == [])
     try box.drop(line(1, "late"), as: "late")
     try wait(for: "the report of the outage") { !reports(box).isEmpty }
@@ -62,6 +68,31 @@ import Testing
     #expect(try reports(box).at(0).hasPrefix("began certificate: the push certificate ends in "))
     #expect(try reports(box).at(0).hasSuffix(": renew it"))
     #expect(try reports(box).at(1).hasPrefix("over certificate: "))
+  }
+
+  @Test func `an on-trouble command that does not end is killed after a minute`() throws {
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    let clocks = try Clocks(in: box, [.awake])
+    let agent = try box.agent(
+      gateway, ["on-trouble=echo $$ >told; sleep 1000", "trouble-after=1s"],
+      environment: clocks.environment)
+    try box.drop(line(1, "late"), as: "late")
+    try clocks.pass(2, for: agent) { !reports(box).isEmpty }
+    let shell = try number(reports(box).at(0))
+    try clocks.pass(61, for: agent) {
+      agent.errors.contains("the on-trouble command exited with status 137")
+    }
+    #expect(kill(-Int32(shell), 0) != 0 && errno == ESRCH, "its processes are gone as well")
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `run --once runs no on-trouble command`() throws {
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-topic"])
+    try box.drop(line(1, "hello"), as: "hello")
+    let run = try box.deliver(gateway, .certificate, ["on-trouble=" + Self.command])
+    #expect(run.status == 78)
+    #expect(reports(box) == [])
   }
 
   @Test func `on-trouble reports at once that the service refuses the credentials`() throws {

@@ -34,7 +34,7 @@ import Testing
         == true)
     #expect(
       reasons.last
-        == "recipients file friends does not exist: create it, with one device token per line")
+        == "recipients file friends does not exist: tinypush recipient add creates it")
     agent.kill()
   }
 

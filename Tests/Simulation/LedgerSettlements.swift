@@ -36,7 +36,7 @@ extension Ledger {
       case .superseded: true
       case .postponed: mayWait
       case .limited, .duplicate: hasLimits
-      case .refused: false
+      case .failedCheck: false
       }
     // For appended text, `ttl` counts from when the file was first seen, until it is read again.
     if !isTrue, !life.reopened.contains(file.inode) {

@@ -30,7 +30,6 @@ struct SimulatedHTTP2: ~Copyable, Link {
   /// The order of the newest accepted notification, by device and collapse ID.
   private var shown: [String: UInt64] = [:]
   private var traffic = LinkTraffic()
-  private var wasSupplied = false
 
   init(
     _ settings: Courier.Settings, _ service: HTTP2Service, usesProviderToken: Bool, seed: UInt64

@@ -8,7 +8,6 @@ import Testing
 /// others go on.
 
 private let toFamily = #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#
-private let toFriends = #"{"to": "friends", "payload": {"aps": {"alert": "Tank low"}}}"#
 
 /// Returns a world without a connection.
 private func offline() -> World {

@@ -77,8 +77,8 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
 }
 
 @Test(arguments: [
-  (nil, "does not exist"), ([], "has no token"),
-  (["# nobody"], "has no token"),
+  (nil, "does not exist"), ([], "has no recipient"),
+  (["# nobody"], "has no recipient"),
   (
     [World.token(1), "0123"], ", line 2: over the binary protocol a device token has 64 hex digits"
   ),

@@ -680,15 +680,15 @@ private func number(_ reason: Finding.Reason) -> Int {
   arguments: [
     (
       .listMissing,
-      "list-missing: no recipients file has this name: create it, with one device token per line"
+      "list-missing: no recipients file has this name: tinypush recipient add NAME RECIPIENT creates it"
     ),
     (
       .listMissingDefault,
-      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token per line"
+      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: tinypush recipient add default RECIPIENT creates it"
     ),
     (
       .listEmpty,
-      "list-empty: this recipients file has no device token: add one, on a line of its own"
+      "list-empty: this recipients file has no recipient: add one with tinypush recipient add NAME RECIPIENT"
     ),
     (
       .listUnreadable,

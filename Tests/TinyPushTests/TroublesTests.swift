@@ -178,9 +178,8 @@ private func `each trouble is reported once, and its end once`(story: Story) {
     #expect(told == moment.tells, "at \(moment.at) s")
     if let deadline = troubles.deadline { #expect(deadline > facts.time.now) }
   }
-  if let deadline = story.deadline {
-    #expect(troubles.deadline == Instant(milliseconds: 1_000_000 + deadline * 1000))
-  }
+  #expect(
+    troubles.deadline == story.deadline.map { Instant(milliseconds: 1_000_000 + $0 * 1000) })
 }
 
 @Test func `a connection after a failure of our own shows that the cause is gone`() {

@@ -2,7 +2,7 @@
 """Decodes a captured provider stream: prints a JSON line for each notification, or the error and
 its offset.
 
-    decode.py [--payload-limit BYTES] [--no-barrier] [FILE]
+    decode.py [--payload-limit BYTES] [FILE]
 
 Written from the protocol, without sharing any code with the agent, so that a mistake in one shows
 in the other.
@@ -203,7 +203,6 @@ def main():
     parser = argparse.ArgumentParser(description="decodes a captured provider stream")
     parser.add_argument("file", nargs="?", default="-", help="the captured bytes; - or none: standard input")
     parser.add_argument("--payload-limit", type=int, default=2048, metavar="BYTES")
-    parser.add_argument("--no-barrier", action="store_true", help="treats a token of a wrong size as a fault")
     given = parser.parse_args()
     stream = sys.stdin.buffer if given.file == "-" else open(given.file, "rb")
     decoder = Decoder()
@@ -212,7 +211,7 @@ def main():
             for notification in decoder.feed(piece):
                 print(notification.line())
                 wrong = fault(notification, given.payload_limit)
-                if wrong and (given.no_barrier or not notification.is_barrier):
+                if wrong and not notification.is_barrier:
                     raise Malformed(notification.offset, wrong[1])
         decoder.finish()
     except Malformed as error:

@@ -11,8 +11,8 @@ python3-h2 and python3-cryptography, hence Debian's Python.
 DIR/requests has a JSON line for each request, written before the answer: number (over all
 connections, from 1), connection, stream, token, headers, never (the names that must not be
 indexed), payload, accepted (whether it counts as delivered), answer (the status, or null), reason,
-fault (its name, or null), at. DIR/events has one for each other event: open, settings, ping,
-cancelled, goaway, cut, malformed, closed and so on.
+fault (its name, or null), at. DIR/events has one for each other event: open, fault (at its first
+time), settings, ping, cancelled, goaway, cut, malformed, closed and so on.
 
 ANSWER is TOKENHEX=STATUS[:REASON[:NUMBER]][*TIMES]: the answer for this device token, always or the
 first TIMES times. NUMBER is the timestamp of a 410 in ms; for any other status, the seconds of a
@@ -108,6 +108,7 @@ class Fault:
         if not found or found[1] not in FAULTS:
             raise ValueError(f"{text}: unknown fault; --help lists all")
         self.name, self.value = found[1], found[2]
+        self.is_noted = False
         self.kind = FAULTS[self.name][0]
         first, span, last, every = WHEN.fullmatch(found[3]).groups()
         self.first = int(first or 1)
@@ -198,7 +199,12 @@ class Gateway(peer.Peer):
         Conversation(self, number, stream).run()
 
     def strikes(self, fault, connection, number):
-        return fault.strikes(number) and self.is_scripted(connection)
+        if not fault.strikes(number) or not self.is_scripted(connection):
+            return False
+        if not fault.is_noted:
+            fault.is_noted = True
+            self.note(connection, "fault", fault=fault.name)
+        return True
 
     def numbered(self, request):
         with self.lock:

@@ -6,15 +6,15 @@ public struct Counters: BitwiseCopyable {
   public var sent: UInt64 = 0
   /// Notifications whose delivery an answer proved.
   public var settledByProof: UInt64 = 0
-  /// Notifications that count as delivered since no refusal came in time.
+  /// Notifications that count as delivered because no refusal came in time.
   public var settledByTime: UInt64 = 0
-  /// Notifications that the gateway refused.
+  /// Notifications that the service refused.
   public var refused: UInt64 = 0
   /// Notifications that the check before sending refused.
   public var failedCheck: UInt64 = 0
   /// The notifications that the service refused, by the raw value of the reason.
   private var rejections: InlineArray<47, UInt64> = .init(repeating: 0)
-  /// Notifications refused since the app is gone from the device.
+  /// Notifications refused because the app is gone from the device.
   public var gone: UInt64 = 0
   /// Notifications written again after a connection ended or a request failed.
   public var repeated: UInt64 = 0
@@ -24,7 +24,7 @@ public struct Counters: BitwiseCopyable {
   public var uncertain: UInt64 = 0
   /// Notifications that expired before they could be sent.
   public var expired: UInt64 = 0
-  /// Notifications not sent since their token is suppressed.
+  /// Notifications not sent because their token is suppressed.
   public var suppressed: UInt64 = 0
   /// Device tokens that the service's answers have put on the suppression list.
   public var tokensSuppressed: UInt64 = 0
@@ -36,7 +36,7 @@ public struct Counters: BitwiseCopyable {
   public var limited: UInt64 = 0
   /// Summaries of alerts over a limit.
   public var summaries: UInt64 = 0
-  /// Notifications not sent since the same one went to the token within `again-after`.
+  /// Notifications not sent because the same one went to the token within `again-after`.
   public var duplicates: UInt64 = 0
   /// Connections made.
   public var connections: UInt64 = 0

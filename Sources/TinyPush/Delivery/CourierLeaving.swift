@@ -83,8 +83,8 @@ extension Courier {
 
   // MARK: - Stragglers
 
-  /// Returns the step that puts a message into `later/` that waits while notifications behind it in
-  /// its file are settled: the next agent would send those again with it.
+  /// Returns the step that puts a waiting message into `later/` when notifications behind it in its
+  /// file are settled: otherwise the next agent would send those again.
   ///
   /// That happens at a stop, and to a message that keeps a large file from getting a new name.
   @inline(never)

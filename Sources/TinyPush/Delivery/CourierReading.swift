@@ -115,7 +115,7 @@ extension Courier {
     switch reader.next(settings.rules) {
     case .notification(let notification):
       guard outbox.hasRoom(for: share) else {
-        isFull(link)
+        noteFull(link)
         reader.cursor.reader.rewind(to: notification.object.lowerBound)
         return .stop
       }

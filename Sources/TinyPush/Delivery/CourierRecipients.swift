@@ -67,7 +67,7 @@ extension Courier {
     _ link: inout L
   ) -> Progression? {
     guard recipient.subscription.isEmpty ? outbox.hasRoom : outbox.hasRoomForBrowser else {
-      isFull(link)
+      noteFull(link)
       return .stop
     }
     let file = outbox[text: text].file
@@ -82,7 +82,7 @@ extension Courier {
     if !recipient.subscription.isEmpty {
       let entry = outbox[text: text]
       guard let number = outbox.add(subscription: address.unsafeBytes, of: entry) else {
-        isFull(link)
+        noteFull(link)
         return .stop
       }
       subscription = number
@@ -156,7 +156,7 @@ extension Courier {
     return .goOn
   }
 
-  /// How long a file waits that a program has leased, or whose recipients file.
+  /// How long a file waits while a program has a lease on the file or on its recipients file.
   static let leasePatience = Duration.seconds(60)
 
   private var isLeaseTooOld: Bool {

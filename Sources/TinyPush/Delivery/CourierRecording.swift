@@ -202,7 +202,7 @@ extension Courier {
     case .limited:
       counters.limited += 1
       if let (token, topic) = pending.limited { limits.storms.count(token, topic) }
-    case .refused: counters.failedCheck += 1
+    case .failedCheck: counters.failedCheck += 1
     default: break
     }
     guard pending.suppressesToken, let message = pending.message else { return }

@@ -38,7 +38,7 @@ extension Courier {
   public var filesUnderWay: Int { files.count + waiting.new.count + waiting.taken.count }
 
   /// The number of known files in `taken/`.
-  public var filesUnderTaken: Int { files.count + waiting.taken.count }
+  public var filesInTaken: Int { files.count + waiting.taken.count }
 
   /// The number of known files in `later/`.
   public var laterFiles: Int { later.count }

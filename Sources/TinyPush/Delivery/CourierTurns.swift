@@ -71,7 +71,7 @@ extension Courier {
       return true
     }
     guard mayTake else {
-      if isWaiting || files.unreadCount > 0 { isFull(link) }
+      if isWaiting || files.unreadCount > 0 { noteFull(link) }
       return false
     }
     // What was due in `later/` and what is new take turns.
@@ -89,7 +89,7 @@ extension Courier {
   private var hasRoomForFile: Bool { files.hasRoom && outbox.hasRoom(for: .small) }
 
   /// Notes that nothing more can be read before something is settled.
-  mutating func isFull<L: Link & ~Copyable>(_ link: borrowing L) {
+  mutating func noteFull<L: Link & ~Copyable>(_ link: borrowing L) {
     for lane in 0..<link.lanes { obstacles[lane] = obstacles[lane] ?? .windowFull }
   }
 

@@ -74,7 +74,7 @@ extension Courier {
     case new
     /// Files that the agent has taken.
     case taken
-    /// Notifications that wait for their time.
+    /// Notifications that wait until they are due.
     case later
   }
 

@@ -7,7 +7,7 @@ struct LanePace {
   /// The settled messages that have not moved ``stuckAt`` yet.
   private var settled = 0
 
-  /// Whether messages were put into `later/` since the lane was stuck, and none was settled since.
+  /// Whether messages went into `later/` because the lane was stuck, and none was settled after that.
   private var hasGivenUp = false
 
   private static let patience = Duration.seconds(30)

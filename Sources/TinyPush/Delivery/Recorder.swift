@@ -105,7 +105,7 @@ struct Recorder: ~Copyable {
     let start = reader.cursor.offset + Int64(object.lowerBound)
     pending = Pending(
       task: .failure, file: file,
-      settlement: Settlement(outcome: .refused, offset: start, line: line))
+      settlement: Settlement(outcome: .failedCheck, offset: start, line: line))
     return isWhole
   }
 
@@ -123,7 +123,7 @@ struct Recorder: ~Copyable {
     begin(reason, "too-many", file, files)
     FailedLine.end(&text)
     pending = Pending(
-      task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
+      task: .failure, file: file, settlement: Settlement(outcome: .failedCheck, offset: offset))
   }
 
   /// Prepares the record of a long part of a file, from `offset` on, without a notification.
@@ -138,7 +138,7 @@ struct Recorder: ~Copyable {
     FailedLine.append("offset", offset, to: &text)
     FailedLine.end(&text)
     pending = Pending(
-      task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
+      task: .failure, file: file, settlement: Settlement(outcome: .failedCheck, offset: offset))
   }
 
   /// Prepares the record of a file that cannot be read on from an offset.
@@ -152,7 +152,7 @@ struct Recorder: ~Copyable {
     begin(reason, "unreadable", file, files)
     FailedLine.end(&text)
     pending = Pending(
-      task: .failure, file: file, settlement: Settlement(outcome: .refused, offset: offset))
+      task: .failure, file: file, settlement: Settlement(outcome: .failedCheck, offset: offset))
   }
 
   /// Prepares the record of a notification that was sent and is not sent again.
@@ -174,7 +174,7 @@ struct Recorder: ~Copyable {
       )
       reason.append(rejection.advice)
     } else {
-      reason.append(rejection.reason.isOfAgent ? "not sent: " : "the gateway refused it: ")
+      reason.append(rejection.reason.isOfAgent ? "not sent: " : "the service refused it: ")
       rejection.appendText(to: &reason)
       reason.append("; ", rejection.advice)
       Self.appendSuppression(of: entry.token, rejection, isSpared: isSpared, &reason)
@@ -201,7 +201,7 @@ struct Recorder: ~Copyable {
     guard rejection.suppressesToken else { return }
     if isSpared {
       return reason.append(
-        "; the token was accepted before, and is not suppressed until the gateway refuses it again")
+        "; the token was accepted before, and is not suppressed until the service refuses it again")
     }
     reason.append(". Nothing more is sent to it: correct this, then run tinypush token register ")
     reason.append(hex: token.bytes)
@@ -238,7 +238,7 @@ struct Recorder: ~Copyable {
       FailedLine.end(&text)
     }
     pending = Pending(
-      task: .failure, file: entry.file, settlement: Settlement(.refused, of: entry))
+      task: .failure, file: entry.file, settlement: Settlement(.failedCheck, of: entry))
     return isWhole
   }
 
@@ -255,10 +255,10 @@ struct Recorder: ~Copyable {
       return problem.code
     case .empty:
       reason.append(
-        " has no token, so nobody gets the notification: add a token on a line of its own")
+        " has no recipient, so nobody gets the notification: add one with tinypush recipient add")
       return "list-empty"
     case .unreadable(.vanished):
-      reason.append(" does not exist: create it, with one device token per line")
+      reason.append(" does not exist: tinypush recipient add creates it")
       return "list-missing"
     case .unreadable(let failure): failure.describe(in: &reason)
     }

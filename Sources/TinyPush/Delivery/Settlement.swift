@@ -9,7 +9,7 @@ public struct Settlement {
     /// The service refused the notification.
     case rejected(Rejection)
     /// The check refused the notification before it was sent; the failure says why.
-    case refused
+    case failedCheck
     /// A newer notification with the same collapse ID replaced this one.
     case superseded
     /// The notification expired before it could be sent.

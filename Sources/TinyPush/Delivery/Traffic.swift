@@ -1,7 +1,7 @@
 /// The rates and latencies of sending, over the last minute, the last hour and since the start.
 ///
-/// Latency is the time from the spool to the wire. There is no timer: each query leaves out the
-/// entries that are too old.
+/// Latency is the time from the spool to the answer, or with the binary protocol to the wire. There
+/// is no timer: each query leaves out the entries that are too old.
 public struct Traffic: BitwiseCopyable {
   /// The period of a query.
   public enum Period {

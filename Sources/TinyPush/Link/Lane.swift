@@ -23,7 +23,7 @@ public struct LaneCounts: BitwiseCopyable {
   public fileprivate(set) var accepted: UInt64 = 0
   /// Notifications that the service refused.
   public fileprivate(set) var refused: UInt64 = 0
-  /// Notifications refused since the app or the subscription is gone.
+  /// Notifications refused because the app or the subscription is gone.
   public fileprivate(set) var gone: UInt64 = 0
 
   /// Creates counts that are all 0.

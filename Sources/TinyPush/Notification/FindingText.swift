@@ -156,11 +156,11 @@ extension Finding.Reason {
     case .listIsToken:
       "list-is-token: this is a device token: give it as token, or in tokens"
     case .listMissing:
-      "list-missing: no recipients file has this name: create it, with one device token per line"
+      "list-missing: no recipients file has this name: tinypush recipient add NAME RECIPIENT creates it"
     case .listMissingDefault:
-      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token per line"
+      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: tinypush recipient add default RECIPIENT creates it"
     case .listEmpty:
-      "list-empty: this recipients file has no device token: add one, on a line of its own"
+      "list-empty: this recipients file has no recipient: add one with tinypush recipient add NAME RECIPIENT"
     case .priority:
       "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"
     case .priorityOne:
@@ -168,7 +168,7 @@ extension Finding.Reason {
     case .priorityOfHTTP2:
       "priority: priority must be 10 (at once), 5 (when it saves the device's power) or 1 (without waking the device)"
     case .prioritySilent:
-      "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
+      "priority-silent: with only content-available, priority must be 5, or 1 over HTTP/2: the service refuses 10 when nothing is shown or heard"
     case .expiration:
       "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"
     case .expirationPast:

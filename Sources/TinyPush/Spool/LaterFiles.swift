@@ -1,4 +1,4 @@
-/// The files in `later/`: notifications whose `not-before` is in the future, one in each file.
+/// The files in `later/`, with one notification each, which waits until it is due.
 ///
 /// Each name begins with the second at which the notification is due. So the next one due has the
 /// smallest name, and any number of files takes no memory.
@@ -16,7 +16,7 @@ struct LaterFiles: ~Copyable {
   var isUnsynced = true
   /// When the next notification is due, in UNIX seconds.
   private var nextDue: Int64?
-  /// When to try again after a failed scan or a failed move to `new/`.
+  /// When to try again after a failed scan or a failed move to `taken/`.
   private(set) var retryAt: Instant?
   /// The name of the file that is being written, or was written last.
   private(set) var fileName = Text(capacity: 256)

@@ -1,4 +1,4 @@
-/// The name of a file in `later/`, where a notification waits for its `not-before`.
+/// The name of a file in `later/`, where a notification waits until it is due.
 ///
 /// `DUE.KEY.IDENTITY@ARRIVAL.NAME`: the UNIX second at which the notification is due, in ten digits;
 /// the key of its `collapse-id`, its identity, and when its file came into `new/` in UNIX

@@ -86,7 +86,7 @@ struct Suppression: ~Copyable {
 
   /// Forgets the tokens that the gateway called invalid, since the records in failed/ may be lost.
   ///
-  /// Such a token is not suppressed until the gateway refuses it again: a notification to a
+  /// Such a token is not suppressed until the service refuses it again: a notification to a
   /// suppressed token leaves the spool without a record.
   mutating func forgetInvalidTokens() { learned.forgetInvalidTokens() }
 

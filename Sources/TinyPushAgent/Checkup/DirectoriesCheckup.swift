@@ -145,7 +145,7 @@ extension Checkup {
       report.message.append(user: user.id)
       report.message.append(" cannot write it: ", cString: clinux_error_text(error))
       report.advice.append(
-        "tinypush status will have nothing to read; in /run the service creates the directory"
+        "set status to a file in a directory where the agent's user may write: the service makes /run/tinypush"
       )
       return report.report("page", .warning)
     }
@@ -212,7 +212,9 @@ extension Checkup {
     if error != 0 {
       if leavesToAgent("directory", path) { return }
       append(path, error)
-      report.advice.append("notifications that name a recipients file are refused")
+      report.advice.append(
+        "create the directory, or set recipients to another one: notifications that name a recipients file are refused"
+      )
       return report.report("directory", .warning)
     }
     report.message.append(printable: path)
@@ -226,7 +228,7 @@ extension Checkup {
       report.message.append(", of which ")
       report.message.append(user: user.id)
       report.message.append(" may not read ", closed)
-      report.advice.append("let the agent's user read them: chmod go+r")
+      report.advice.append("let the agent's user read them: chgrp tinypush and chmod g+r")
       return report.report("directory", .warning)
     }
     report.report("directory")
@@ -266,7 +268,8 @@ extension Checkup {
     report.advice.append(
       recipients == 0
         ? "add one with tinypush recipient add, or remove the file"
-        : "tinypush recipient list shows them; register or invite them again")
+        : "tinypush recipient list shows them; tinypush token register registers a device token again, and tinypush recipient invite a browser"
+    )
     report.report("reach", .warning)
   }
 }

@@ -141,7 +141,7 @@ public struct FeedbackPull: ~Copyable {
           status = giveUp(address, "does not close the connection")
         }
       case Int32(CMBED_CLOSED):
-        if reader.isCut { status = giveUp(address, "closed in the middle of a tuple") }
+        if reader.isCut { status = giveUp(address, "closed within an entry") }
         if status == .ok { break receiving }
       default:
         status = sums.bytes == 0 ? fail(&connection, address) : broke(&connection, address)

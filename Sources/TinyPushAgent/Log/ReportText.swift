@@ -69,7 +69,7 @@ extension Report {
     case .configurationRefused(let rejection):
       text.append("the service refuses the configuration: ")
       rejection.describe(in: &text)
-      text.append(": ", rejection.advice, "; nothing is delivered until this is fixed")
+      text.append(": ", rejection.advice, "; nothing goes to this service until this is corrected")
       return .error
     case .unknownAnswer(let status, let answer):
       text.append("the service gave an answer that is not documented: status ", status)
@@ -94,7 +94,7 @@ extension Report {
       Self.appendUncertain(uncertain, to: &text)
       return .warning
     case .tokenInvalid(let digits):
-      text.append("the gateway rejects token ")
+      text.append("the service refuses token ")
       Self.append(digits, to: &text)
       text.append(" as invalid: nothing more is sent to it; failed/ says what to do")
       return .warning
@@ -104,7 +104,7 @@ extension Report {
       text.append(" is gone: nothing more is sent to it until it is registered")
       return .notice
     case .tokenSpared(let digits):
-      text.append("the gateway rejects token ")
+      text.append("the service refuses token ")
       Self.append(digits, to: &text)
       text.append(" as invalid, but accepted it before: another such answer suppresses it")
       return .warning

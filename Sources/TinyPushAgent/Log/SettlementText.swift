@@ -39,8 +39,9 @@ extension Settlement {
       text.append(
         rejection.reason == .subscriptionEnded
           ? "; the browser needs a new invitation: tinypush recipient invite NAME"
-          : "; nothing is sent to the token until it is registered")
-    case .refused, .limited:
+          : "; nothing more is sent to the token: tinypush recipient remove NAME TOKEN, or register it again"
+      )
+    case .failedCheck, .limited:
       text.append("not sent: ")
       FailedLine(failure)?.appendReason(of: failure, to: &text)
     case .duplicate:
@@ -69,7 +70,7 @@ extension Settlement {
     case .accepted, .superseded, .postponed, .limited: .info
     case .suppressed, .expired, .duplicate: .notice
     case .rejected(let rejection) where rejection.isGone: .notice
-    case .rejected, .refused, .dropped: .warning
+    case .rejected, .failedCheck, .dropped: .warning
     }
   }
 
@@ -77,7 +78,7 @@ extension Settlement {
   var topic: Log.Topic {
     switch outcome {
     case .rejected: .refusals
-    case .refused: .mistakes
+    case .failedCheck: .mistakes
     case .duplicate: .limits
     default: .unsent
     }

@@ -21,7 +21,7 @@ public struct Agent: ~Copyable {
   var output: AgentOutput
   var events: EventPoll
   var watch = SpoolWatch()
-  /// The number of files in `new/`: the result of the last scan, adjusted by later events.
+  /// The number of files in `new/` and `taken/`: the result of the last scan, adjusted by later events.
   var filesFound = 0
   /// When the wall clock was last set, in UNIX nanoseconds.
   ///

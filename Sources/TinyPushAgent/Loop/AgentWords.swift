@@ -23,7 +23,7 @@ extension Agent {
       text.clear()
       text.append("spool ", printable: config.spool.span)
       text.append(
-        ": other users could replace its directories or each other's files; fixed the modes (2750, and 3770 for new/ and tmp/)"
+        ": other users could replace its directories or each other's files; corrected the modes (2750, and 3770 for new/ and tmp/)"
       )
       output.log.write(.notice, text)
     }

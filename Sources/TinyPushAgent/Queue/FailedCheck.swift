@@ -122,7 +122,7 @@ struct FailedCheck: ~Copyable {
     else { return true }
     if record.reason.needsInvitation(isBrowser: Subscription.isMeant(recipient)) {
       why.append(
-        "its browser has ended the subscription, so the alert can never be sent: tinypush queue drop removes the alert, and tinypush recipient invite NAME invites the browser again"
+        "its browser has ended the subscription, so the alert can never be sent: tinypush queue drop removes the alert; the browser needs a new invitation: tinypush recipient invite NAME"
       )
     } else {
       why.append("its token is suppressed: if it is valid, run tinypush token register ")
@@ -137,7 +137,7 @@ struct FailedCheck: ~Copyable {
     if found.error == 0, found.hasRecipients { return true }
     why.append("recipients file ", printable: list, ": ")
     if found.error == 0 {
-      why.append("contains no token")
+      why.append("has no recipient: add one with tinypush recipient add")
     } else {
       why.append(cString: clinux_error_text(found.error))
     }

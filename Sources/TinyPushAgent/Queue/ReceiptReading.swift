@@ -14,16 +14,16 @@ public struct ReceiptLine: ~Escapable {
     /// The notification expired before it could be sent.
     case expired
     /// A newer notification replaces this one.
-    case replaced
+    case superseded
     /// The notification was over a limit.
     case limited
     /// The token got the same notification a while ago.
-    case repeated
+    case duplicate
     /// Nobody knows whether the notification arrived, and it is not sent again.
     case uncertain
 
     private static var names: WordList {
-      "accepted refused suppressed expired replaced limited repeated uncertain"
+      "accepted refused suppressed expired superseded limited duplicate uncertain"
     }
 
     /// The word for the outcome.
@@ -39,12 +39,12 @@ public struct ReceiptLine: ~Escapable {
       self =
         switch outcome {
         case .accepted: .accepted
-        case .rejected, .refused: .refused
+        case .rejected, .failedCheck: .refused
         case .suppressed: .suppressed
         case .expired: .expired
-        case .superseded: .replaced
+        case .superseded: .superseded
         case .limited: .limited
-        case .duplicate: .repeated
+        case .duplicate: .duplicate
         case .dropped, .postponed: .uncertain
         }
     }

@@ -11,7 +11,7 @@ enum LineEnd {
   /// Makes the file end with a complete line, so that the next one can be appended.
   ///
   /// If only the line feed is missing, it is added. An incomplete line is removed: it was never on
-  /// disk, so its source is still in `new/`.
+  /// disk, so its source is still in `taken/`.
   ///
   /// - Parameters:
   ///   - file: a descriptor for reading and writing.

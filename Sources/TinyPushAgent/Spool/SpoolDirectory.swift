@@ -119,7 +119,7 @@ public struct SpoolDirectory: ~Copyable {
         if SpoolName.isTaken(CString.span(entry.name)) { names += 1 }
       }
       courier.scanned(.new, isComplete: isComplete)
-      return names + courier.filesUnderTaken
+      return names + courier.filesInTaken
     }
     return nil
   }

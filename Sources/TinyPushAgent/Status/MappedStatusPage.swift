@@ -156,7 +156,7 @@ struct MappedStatusPage: ~Copyable {
 
   /// Publishes the state of the courier and the link.
   ///
-  /// - Parameter filesFound: the files in `new/`, if the courier does not know all of them.
+  /// - Parameter filesFound: the files in `new/` and `taken/`, if the courier does not know all of them.
   @inline(never)
   func update(_ courier: borrowing Courier, _ link: borrowing PushLink, filesFound: Int) {
     let isExact = courier.areFilesKnown

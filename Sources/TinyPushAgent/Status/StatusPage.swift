@@ -93,7 +93,7 @@ public struct StatusPage {
   public var startedInstant: UInt64 = 0
   /// When our certificate expires, in UNIX seconds; 0 if unknown.
   public var certificateEnd: Int64 = 0
-  /// The number of files in `new/`.
+  /// The number of files in `new/` and `taken/`.
   public var files: UInt64 = 0
   /// 1 if ``files`` is exact, 0 if there are more than the agent keeps in memory.
   public var isFilesExact: UInt32 = 0
@@ -101,7 +101,7 @@ public struct StatusPage {
   public var later: UInt64 = 0
   /// The number of notifications read and not settled.
   public var inFlight: UInt64 = 0
-  /// The files with notifications in flight, or some of them if ``FilesInFlight/isCut``.
+  /// The files with notifications in flight, or some of them if ``FilesUnderWay/isCut``.
   public var filesUnderWay = FilesUnderWay()
   /// The courier's counters.
   public var counters = Counters()

@@ -37,7 +37,8 @@ public enum InputFile {
     public func describe(in text: inout Text) {
       switch self {
       case .cannotRead(let error): text.append(cString: clinux_error_text(error))
-      case .tooLarge(let limit): text.append("is larger than ", limit, " bytes")
+      case .tooLarge(let limit):
+        text.append("the file has more than ", limit, " bytes: is it the right file?")
       }
     }
   }

@@ -214,6 +214,8 @@ final class Disk {
   private(set) var hadPowerCut = false
   /// Names in `later/` that survive a power cut with their contents.
   private var durableLater: Set<String> = []
+  /// The files that came into `later/` since the last sync.
+  private var newLater: [String] = []
   /// Names in `later/` that survive a power cut, perhaps without their contents.
   private var namedLater: Set<String> = []
   /// The recipients files.
@@ -357,6 +359,7 @@ final class Disk {
     file.waitsSince = timeline.now
     later[name] = file
     durableLater.remove(name)
+    newLater.append(name)
     namedLater.remove(name)
     nextInode += 1
     return true
@@ -418,14 +421,19 @@ final class Disk {
 
   func sync() -> Bool {
     if canSync {
-      if durableLater.count < later.count {
-        durableLater.formUnion(later.filter { !$0.value.isTorn && !$0.value.isForgotten }.keys)
+      if !newLater.isEmpty {
+        for name in newLater {
+          guard let file = later[name], !file.isTorn, !file.isForgotten else { continue }
+          durableLater.insert(name)
+        }
+        newLater = []
         // The name is that of the new file now, so no older file of the name comes back.
         left.removeAll { durableLater.contains($0.name) }
       }
       commit()
     } else {
-      for name in later.keys where !durableLater.contains(name) { later[name]!.isForgotten = true }
+      for name in newLater { later[name]?.isForgotten = !durableLater.contains(name) }
+      newLater = []
     }
     for line in lines where !line.isDurable {
       if canSync { line.isDurable = !line.isForgotten } else { line.isForgotten = true }
@@ -504,6 +512,7 @@ final class Disk {
       }
     }
     durableLater = Set(later.filter { !$0.value.isTorn }.keys)
+    newLater = []
     namedLater = Set(later.keys)
   }
 }

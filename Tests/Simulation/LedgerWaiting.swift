@@ -22,6 +22,8 @@ extension Ledger {
     var files: [Int: SpoolFile] = [:]
     /// The items that were replaced, by identity.
     var replaced: [Int: Item] = [:]
+    /// The items whose part that had come back from `later/` may have been replaced, by identity.
+    var replacedParts: Set<Int> = []
     /// Removed items, with the agent of that time and its count of superseded notifications.
     ///
     /// Text that was read of a file that was then moved to `failed/` is still delivered.
@@ -68,7 +70,8 @@ extension Ledger {
       isUneventful = false
       return true
     }
-    guard versions.contains(where: { $0.problems == 0 }) || isRecorded else { return false }
+    guard versions.contains(where: { $0.problems == 0 }) || isRecorded || file.isOriginalKept
+    else { return false }
     return numbers(of: item).allSatisfy { number in
       isDecided(number, item, in: file) || disk.holdsMember(number, besides: file)
         || isGone(item.member(number % World.tokensMax))
@@ -165,9 +168,12 @@ extension Ledger {
   /// comes back. Of one that is in the spool several times, another copy may be the one that passed
   /// the limits (lanes seed 987).
   func waits(_ number: Int) {
-    // What the service gave back fills all places that the link has, or keeps a large file. What
-    // waits at a stop would let the next agent repeat what is settled behind it.
-    if isStopping || isAnswering && taken.contains(number) { putsOff = true }
+    // What the service gave back fills all places that the link has, or keeps a large file, as does a
+    // notification at which connections end. What waits at a stop would let the next agent repeat
+    // what is settled behind it.
+    if isStopping || isAnswering && taken.contains(number) || closes[number, default: 0] > 0 {
+      putsOff = true
+    }
     guard putsOff, life.framed.remove(number) != nil else { return }
     if places[number, default: 1] == 1, !isRepeatable(number) {
       life.limiting.seen.remove(number)
@@ -260,8 +266,15 @@ extension Ledger {
       }
       return true
     }
-    if disk.holds(item, besides: file) || isGone(item) { return true }
-    guard isReplaced(item, in: file) else { return false }
+    if disk.holds(item, besides: file) || isGone(item) {
+      if file.wasReleased, replaceable(item, in: file) != nil {
+        waiting.replacedParts.insert(item.identity)
+      }
+      return true
+    }
+    guard isReplaced(item, in: file) else {
+      return waiting.replacedParts.contains(item.identity)
+    }
     // Only some of the recipients may be left. Nobody looks up those of a list, so that a notification
     // to lists alone counts once.
     let items = waiting.items[World.serial(of: item.number!)] ?? [item]
@@ -297,13 +310,17 @@ extension Ledger {
   }
 
   private func isReplaced(_ item: Item, in file: SpoolFile) -> Bool {
+    guard let replaced = replaceable(item, in: file) else { return false }
+    waiting.replaced[item.identity] = replaced
+    return true
+  }
+
+  /// Returns an item as it is in a file, if a newer notification may have replaced it there.
+  private func replaceable(_ item: Item, in file: SpoolFile) -> Item? {
     var item = item
     item.hasWaited = file.wasReleased
-    guard
-      rivals(of: item).contains(where: { comes(item, before: $0) != false && mayReplace($0, file) })
-    else { return false }
-    waiting.replaced[item.identity] = item
-    return true
+    return rivals(of: item).contains { comes(item, before: $0) != false && mayReplace($0, file) }
+      ? item : nil
   }
 
   /// Returns the items with the same `collapse-id` and the same recipients.

@@ -57,9 +57,13 @@ extension Courier {
     postpone(message, notification, until: UInt32(clamping: (time.wallSeconds ?? 0) + wait))
   }
 
-  /// Returns how many seconds ago a notification came.
+  /// Returns how many seconds ago a notification came, as far as the clock tells.
+  ///
+  /// If the clock was not set then, and another agent ran, the notification counts as being as old as
+  /// the start of the machine.
   func age(of text: UInt16) -> Int64 {
-    (Int64(time.now.milliseconds) - cameAt(outbox[text: text].origin.arrivalNs)) / 1000
+    let came = arrivals.arrival(changeTimeNs: outbox[text: text].origin.arrivalNs, time)
+    return (Int64(time.now.milliseconds) - (came ?? 0)) / 1000
   }
 
   /// The shortest and the longest wait for another service to have room, in seconds.

@@ -124,7 +124,10 @@ static void keep(struct cmicrohttp_request *request, const char *bytes, size_t c
     if (capacity > request->body_max) capacity = request->body_max;
     if (capacity < body->count + count) capacity = body->count + count;
     size_t more = charge(capacity) - charge(body->capacity);
-    uint8_t *larger = more <= server->settings.bodies_max - server->bodies ? realloc(body->bytes, capacity) : NULL;
+    /* Strangers over TCP leave a quarter for the programs of this machine. */
+    size_t most = server->settings.bodies_max;
+    if (!cmicrohttp_is_unix(request)) most -= most / 4;
+    uint8_t *larger = server->bodies + more <= most ? realloc(body->bytes, capacity) : NULL;
     if (!larger) {
       request->problem = CMICROHTTP_NO_MEMORY;
       return;
@@ -413,6 +416,9 @@ void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char 
   request->status = status;
   request->response = MHD_create_response_from_buffer(count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
   if (type) cmicrohttp_add_header(request, "Content-Type", type);
+  /* libmicrohttpd does not show all of a head with folded lines, so that nobody knows where the next
+     request of the connection begins. */
+  if (!cmicrohttp_is_unix(request)) cmicrohttp_add_header(request, "Connection", "close");
 }
 
 void cmicrohttp_hold(cmicrohttp_request *request) {

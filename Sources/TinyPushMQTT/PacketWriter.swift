@@ -16,8 +16,9 @@ struct PacketWriter: ~Copyable {
     buffer = FixedBuffer(capacity: capacity)
   }
 
-  /// Drops all bytes.
+  /// Drops all bytes, among which a password may be.
   mutating func clear() {
+    for index in 0..<end { buffer[index] = 0 }
     start = 0
     end = 0
   }

@@ -16,6 +16,8 @@ public struct MessageOptions: ~Copyable {
     case priority
     /// A header is encoded for mail, and not in UTF-8.
     case encoding
+    /// The message is to be delivered later.
+    case delay
   }
 
   /// The names of parameters.
@@ -114,6 +116,7 @@ extension MessageOptions.Problem {
     case .tooLarge: "too-large"
     case .priority: "priority"
     case .encoding: "encoding"
+    case .delay: "delay"
     }
   }
 
@@ -133,6 +136,7 @@ extension MessageOptions.Problem {
     case .priority:
       text.append("priority is a number, or min, low, default, high, urgent or max")
     case .encoding: text.append("a header is encoded as in mail (=?...?=): send it in UTF-8")
+    case .delay: text.append("a delay is not possible: give not-before, in UNIX seconds")
     case .tooLarge:
       text.append("the parameters have more than ", NotificationReader.objectBytesMax, " bytes")
     }

@@ -146,9 +146,11 @@ extension Inbox {
   private func readHeaders(
     _ request: Request, _ options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
-    let names: [6 of StaticString] = ["Title", "Message", "Priority", "Tags", "Click", "Icon"]
-    let others: [6 of StaticString] = [
-      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click", "X-Icon",
+    let names: [7 of StaticString] = [
+      "Title", "Message", "Priority", "Tags", "Click", "Icon", "Delay",
+    ]
+    let others: [7 of StaticString] = [
+      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click", "X-Icon", "X-Delay",
     ]
     let hadPriority = options.draft.has(.priority)
     for index in names.indices {

@@ -7,9 +7,14 @@ import TinyPushWebhooks
 extension Inbox {
   /// Answers a request for the page; returns whether it was one.
   mutating func beginPage(_ request: Request) -> Bool {
-    guard servesPage, request.method.equals("GET") || request.method.equals("HEAD"),
+    guard request.method.equals("GET") || request.method.equals("HEAD"),
       case .page(let name) = Route(request.target, hasPage: true)
     else { return false }
+    guard servesPage else {
+      refuse(
+        request, 404, "no-page", "the page is not served: set page-files (tinypush-webpush(7))")
+      return true
+    }
     if !page.answer(request, file: request.target.extracting(name)) {
       refuse(
         request, 404, "not-found", "there is no such file in the directory that page-files names")

@@ -91,7 +91,7 @@ extension BridgeLoop {
     text.append(printable: bridge.lastPublishedTopic)
     text.append(": ")
     BrokerProblem.append(reason, to: &text)
-    text.append("; let this user publish there, or remove fleet from the settings")
+    text.append(", or let this user publish there")
     log.write(.warning, text, about: .page)
   }
 

@@ -11,8 +11,8 @@ enum FleetCommand {
     "fleet", "list the boxes that share the broker", options: "rules= json",
     usage: """
       Usage: tinypush-mqtt fleet [OPTION]...
-      Lists the boxes of the fleet, a line each: the state of the agent, the files that
-      wait, the notifications sent in the last minute, and the last problem.
+      Lists the boxes of the fleet, a line each: the state of the agent, the files
+      that wait, the notifications sent in the last minute, and the last problem.
 
         --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
         --json                a line of JSON for each box

@@ -152,7 +152,7 @@ enum NotificationsCheck {
       case .end:
         if tally.count > 0 || source.failure != nil { break reading }
         start = source.text.count
-        findings.add(Finding(.notAnObject, at: start))
+        findings.add(Finding(.nothing, at: start))
       }
       tally.count += 1
       tally.refused += findings.refusals > 0 ? 1 : 0

@@ -157,7 +157,7 @@ struct QueueList: ~Copyable {
   @inline(never)
   private mutating func printLine(_ file: borrowing QueueFile, _ found: NotificationCount.Result) {
     let columns = terminal.columns
-    let isFirst = files[0] + files[1] + files[2] == 0
+    let isFirst = files[0] + files[1] + files[2] + ignored == 0
     if isFirst, columns == nil {
       text.append("     AGE      SIZE  NOTIFICATIONS  NAME                            WHY\n")
     }

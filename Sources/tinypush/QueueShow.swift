@@ -30,6 +30,13 @@ struct QueueShow: ~Copyable {
   private mutating func print(
     _ file: borrowing QueueFile, _ status: inout ExitStatus, _ arguments: borrowing Arguments
   ) {
+    guard file.isRegular else {
+      text.flush()
+      var message = Text()
+      QueueNames.append(file.name, to: &message)
+      message.append(" is not a regular file: the agent ignores it")
+      return arguments.warn(message)
+    }
     if shown > 0 { text.append("\n") }
     shown += 1
     text.append("==> ", file.place.name, "/")

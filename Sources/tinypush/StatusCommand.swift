@@ -83,6 +83,7 @@ enum StatusCommand {
     text.write(to: STDOUT_FILENO)
     if form == .prometheus { return .ok }
     guard reading.page.isAlive else { return .unavailable }
+    guard reading.page.refusedConfiguration == nil else { return .config }
     return reading.page.connectivity == .up ? .ok : .tryLater
   }
 

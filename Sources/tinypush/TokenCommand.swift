@@ -151,13 +151,13 @@ enum TokenCommand {
       lines.print(token, time, words(action, outcome))
     }
     extendLifetime(store)
-    lines.show()
     guard isDone else {
       let status = SuppressionDirectory.explain(
         changes.error, config.state.pointer, isAgent: false, in: &message)
       message.append("; the list may not have the changes, so run the command again")
       throw arguments.fail(status, message)
     }
+    lines.show()
     if changes.wasDamaged {
       message.append("the suppression list in ", printable: config.state.span)
       message.append(SuppressionDirectory.setAside)

@@ -108,7 +108,8 @@ struct Waiting {
       reason.append(roundedSeconds: date - Clock.wallSeconds())
       return arguments.fail(.tryLater, reason)
     case .pending:
-      reason.append("not yet: the notification is still in the spool, and will be delivered later")
+      reason.append(
+        "not yet: the notification is in the spool, and is delivered later unless it expires")
       Self.explain(name, config, in: &reason)
       return arguments.fail(.tryLater, reason)
     case .left(let isComplete):

@@ -38,8 +38,8 @@ import Testing
       "{\n  \"tokn\": \"\(one)\",\n  \"to\": \"family\", \"payload\": {\"aps\":{\"alert\":\"x\"}}\n}",
       2,
       3, "unknown key"),
-    Checking("Tank low\n", 1, 1, "expected '{'"), Checking("", 1, 1, "expected '{'"),
-    Checking(" \n \n ", 3, 2, "expected '{'"),
+    Checking("Tank low\n", 1, 1, "expected '{'"), Checking("", 1, 1, "there is no notification"),
+    Checking(" \n \n ", 3, 2, "there is no notification"),
     Checking(#"{"token":"\#(one)","payload":{"aps":{"alert":"x"}"#, 1, 107, "ends in the middle"),
     Checking(
       #"{"token":"\#(one)","token":"\#(one)","payload":{"aps":{"alert":"x"}}}"#, 1, 77,

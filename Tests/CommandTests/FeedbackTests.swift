@@ -49,10 +49,10 @@ import Testing
       Row("an end after a tuple", ending("fin", after: 3800), listed: 100, sum: new(100)),
       Row(
         "goodbye within a tuple", ending("close", after: 3801), status: 75, listed: 100,
-        sum: new(100), says: "closed in the middle of a tuple", "the received entries are kept"),
+        sum: new(100), says: "closed within an entry", "the received entries are kept"),
       Row(
         "an end within a tuple", ending("fin", after: 3837), status: 75, listed: 100,
-        sum: new(100), says: "closed in the middle of a tuple"),
+        sum: new(100), says: "closed within an entry"),
       Row(
         "a reset after a tuple", ending("reset", after: 3800), status: 75, listed: 100,
         sum: new(100), says: "reset", "the entries received before that are kept"),
@@ -69,7 +69,7 @@ import Testing
         "silence from the first", ending("silence", after: 0), ["feedback-timeout=1h"],
         status: 75, sum: "", says: "does not close the connection"),
       Row("a reset at once", ending("reset", after: 0), status: 69, says: "reset"),
-      Row("half a tuple", ending("close", after: 20), status: 75, says: "in the middle of a tuple"),
+      Row("half a tuple", ending("close", after: 20), status: 75, says: "closed within an entry"),
       Row("it hangs up", ["--slam"], status: 69, says: "no feedback from localhost"),
       Row(
         "no handshake", ["--hang"], ["connect-timeout=1s"], status: 69,

@@ -56,7 +56,9 @@ import Testing
     let told = try page(box)
     #expect(told["configuration_refused"] as? String == "bad_certificate")
     #expect(told["state"] as? String == "not connected")
-    let screen = try box.tinypush("status", "-o", "status=" + box.path + "/page").output
+    let status = try box.tinypush("status", "-o", "status=" + box.path + "/page")
+    #expect(status.status == 78)
+    let screen = status.output
     #expect(
       screen.contains(
         "  held: the service refuses the configuration: bad certificate; renew the push certificate\n"

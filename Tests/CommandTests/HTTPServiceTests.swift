@@ -306,6 +306,12 @@ import Testing
       "a wrong priority", "--header", "Priority: 11", "--data", "x", "/family", status: 400,
       becomes: "priority"),
     Sending(
+      "a delay of ntfy", "--header", "X-Delay: 30m", "--data", "x", "/family", status: 400,
+      becomes: "delay"),
+    Sending(
+      "a delay of ntfy in JSON", "--header", json, "--data",
+      #"{"topic":"family","message":"x","delay":"30m"}"#, "/", status: 400, becomes: "delay"),
+    Sending(
       "a title of mail", "--header", "Title: =?utf-8?b?w7w=?=", "--data", "x", "/family",
       status: 400, becomes: "encoding"),
     Sending(

@@ -110,7 +110,7 @@ import TinyPushRules
       ("tinypush-http.1", "SETTINGS", Self.settings(of: "tinypush-http")),
     ] {
       let listed = try items(section, of: page)
-        .matches(of: #/(?m)^\.It Ic (.*)$/#)
+        .matches(of: #/(?m)^\.It (?:Ic|Cm) (.*)$/#)
         .flatMap { $0.1.split(separator: " , ").map(String.init) }
       #expect(Set(listed) == wanted, "\(section)")
     }

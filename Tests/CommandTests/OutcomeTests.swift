@@ -83,7 +83,7 @@ import Testing
     let none = try box.send(["x", "--token", Self.one, "--wait=0"])
     #expect(none.status == 75)
     let words = """
-      tinypush send: not yet: the notification is still in the spool, and will be delivered later
+      tinypush send: not yet: the notification is in the spool, and is delivered later unless it expires
       """
     #expect(
       none.errors == words + "; no agent is running: systemctl start tinypush, or tinypush run\n")

@@ -89,6 +89,7 @@ import Testing
     let said = try queue(box)
     #expect(said.status == 0)
     #expect(said.output.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
+    #expect(said.output.count(of: "NOTIFICATIONS  NAME") == 1)
     #expect(said.output.contains("waits until 2096-10-02T07:06:40Z"))
     #expect(said.output.hasSuffix("\n5 waiting, 1 for later, 2 failed, 2 ignored\n"))
     #expect(try queue(box, "--later").output.hasSuffix("\n1 for later\n"))
@@ -211,8 +212,8 @@ import Testing
     }
     let sent = try box.send(["x", "--token", token(1), "--wait=0", "-o", page])
     #expect(
-      sent.errors == "tinypush send: not yet: the notification is still in the spool, and will be "
-        + "delivered later; held: the service refuses the configuration: bad certificate\n")
+      sent.errors == "tinypush send: not yet: the notification is in the spool, and is delivered "
+        + "later unless it expires; held: the service refuses the configuration: bad certificate\n")
     agent.kill()
   }
 
@@ -363,6 +364,20 @@ import Testing
   }
 
   // MARK: - drop
+
+  @Test func `a member of the group drops an own file`() throws {
+    try #require(geteuid() == 0, "needs root")
+    let path = try box.write(line(1), to: "spool/new/own")
+    mkdir(box.spool + "/taken", 0o700)
+    chmod(box.spool + "/new", 0o1777)
+    chown(path, 65534, 65534)
+    let dropped = try box.run(
+      ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        + Build.command(Build.host) + ["queue", "drop", "own"] + settings(box))
+    #expect(dropped.status == 0, "\(dropped.errors)")
+    #expect(dropped.output == "own: dropped from new/\n")
+    #expect(dropped.errors == "")
+  }
 
   @Test func `queue drop removes only the named files`() throws {
     for name in ["a", "b", "c"] { try box.drop(line(1), as: name) }

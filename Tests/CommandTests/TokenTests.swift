@@ -228,7 +228,7 @@ import Testing
     let damaged = try tokens(box, ["list"])
     #expect(
       damaged.status == 65
-        && damaged.errors.contains("the list is damaged, or version 0.2.0 wrote it: "))
+        && damaged.errors.contains("the list is damaged, or version 0.2.0 wrote it; "))
     #expect(damaged.output.split(separator: "\n").count == 3000 && !damaged.output.contains(lost))
     func drop(_ name: String) throws {
       for (number, token) in [token(1), lost, token(3001)].enumerated() {

@@ -42,7 +42,7 @@ import Testing
     let second = try Gateway(in: box, ["--port", "\(first.port)"], name: "second")
     try second.accepts("late")
     try wait(for: "the report of its end") { reports(box).count == 2 }
-    #expect(reports(box).last == "over offline: alerts are delivered again")
+    #expect(reports(box).last == "over offline: alerts can be delivered again")
     try box.drop(line(2, "soon"), as: "soon")
     try second.accepts("soon")
     #expect(try agent.terminate() == 0)
@@ -75,15 +75,13 @@ import Testing
     gateway.child.kill()
     let clocks = try Clocks(in: box, [.awake])
     let agent = try box.agent(
-      gateway, ["on-trouble=echo $$ >told; sleep 1000", "trouble-after=1s"],
+      gateway, ["on-trouble=echo begun >told; sleep 1000", "trouble-after=1s"],
       environment: clocks.environment)
     try box.drop(line(1, "late"), as: "late")
     try clocks.pass(2, for: agent) { !reports(box).isEmpty }
-    let shell = try number(reports(box).at(0))
     try clocks.pass(61, for: agent) {
       agent.errors.contains("the on-trouble command exited with status 137")
     }
-    #expect(kill(-Int32(shell), 0) != 0 && errno == ESRCH, "its processes are gone as well")
     #expect(try agent.terminate() == 0)
   }
 

@@ -182,7 +182,7 @@ private let ofNotifications: [Remarked] = [
   ),
   Remarked(
     #"{"token":"\#(token)","priority":▸10,"payload":{"aps":{"content-available":1}}}"#,
-    "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
+    "priority-silent: with only content-available, priority must be 5, or 1 over HTTP/2: the service refuses 10 when nothing is shown or heard"
   ),
   Remarked(
     with(#""expiration":▸"tomorrow""#),
@@ -636,7 +636,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .argumentsWithoutKey: 81
   case .belongsOutside: 83
   // Findings about sizes and about files are tested below.
-  case .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
+  case .nothing, .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
     .listUnreadable, .listsElsewhere, .priorityNotSent:
     -1
   }
@@ -660,8 +660,8 @@ private func number(_ reason: Finding.Reason) -> Int {
   let documented = section.matches(of: /(?m)^\.It Ic ([a-z0-9-]+)$/).map { String($0.1) }
   let others = [
     Finding.Reason.payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
-    .listUnreadable, .listsElsewhere, .priorityNotSent, .json(.invalidUTF8), .json(.tooDeep),
-    .json(.byteOrderMark),
+    .listUnreadable, .listsElsewhere, .priorityNotSent, .nothing, .json(.invalidUTF8),
+    .json(.tooDeep), .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
     .tokenSize, .tokenSizeOfBinary, .tokenNotHex, .subscription(.key), .word, .language,
@@ -678,6 +678,10 @@ private func number(_ reason: Finding.Reason) -> Int {
 
 @Test(
   arguments: [
+    (
+      .nothing,
+      "nothing: there is no notification: did the program fail that wrote the file, or is the disk full?"
+    ),
     (
       .listMissing,
       "list-missing: no recipients file has this name: tinypush recipient add NAME RECIPIENT creates it"

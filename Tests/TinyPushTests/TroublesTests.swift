@@ -59,6 +59,7 @@ extension Moment: Sendable {}
     ]),
   Story(
     "what others take does not end a service's outage that an earlier agent has told", told: 1,
+    deadline: 611,
     [
       Moment(at: 0, waits: true, missedSince: 0, settled: 7, isConnected: true),
       Moment(at: 5, waits: true, missedSince: 0, settled: 8, isConnected: true),
@@ -150,7 +151,7 @@ extension Moment: Sendable {}
     "no certificate ends while the clock is not set",
     [Moment(at: 0, days: -3, isClockSet: false)]),
   Story(
-    "two troubles at once are reported one after the other",
+    "two troubles at once are reported one after the other", deadline: 600,
     [
       Moment(
         at: 0, waits: true, isRefused: true, days: 2,

@@ -98,6 +98,7 @@ async function subscribe() {
     let subscription = await worker.pushManager.getSubscription();
     // A browser refuses a second key for the same page.
     if (subscription && !isOf(subscription, invitation.key)) {
+      if (!confirm('Another box sends to this browser already. End that?')) return show('ready');
       await subscription.unsubscribe();
       subscription = null;
     }

@@ -130,7 +130,7 @@ extension Courier {
       }
       return .goOn
     case .end:
-      if reader.cursor.isAtStart { return refuse(Finding(.notAnObject, at: 0), 0..<0, of: file) }
+      if reader.cursor.isAtStart { return refuse(Finding(.nothing, at: 0), 0..<0, of: file) }
       finish(file)
       return .goOn
     }

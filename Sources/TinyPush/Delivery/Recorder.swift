@@ -95,7 +95,7 @@ struct Recorder: ~Copyable {
     FailedLine.append("line", line, to: &text)
     var isWhole = true
     switch finding.reason {
-    case .json, .notAnObject, .objectTooLarge:
+    case .json, .notAnObject, .nothing, .objectTooLarge:
       let end = min(object.upperBound, object.lowerBound + Self.excerptBytesMax)
       let goesOn = object.upperBound == reader.count && !reader.isWhole
       isWhole = end == object.upperBound && !goesOn

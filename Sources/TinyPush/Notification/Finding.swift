@@ -23,6 +23,8 @@ public struct Finding: BitwiseCopyable {
   public enum Reason: Equatable, BitwiseCopyable {
     case json(JSONProblem)
     case notAnObject
+    /// There is nothing but white space.
+    case nothing
     case objectTooLarge
     case unknownKey(nearest: EnvelopeKey?)
     /// A key of other services for the text; the number is that of the key in ``textKeys``.
@@ -227,7 +229,7 @@ extension Finding {
   /// Whether the finding concerns an object that was read to its end, rather than other text.
   var isOfObject: Bool {
     switch reason {
-    case .json, .notAnObject, .objectTooLarge: false
+    case .json, .notAnObject, .nothing, .objectTooLarge: false
     default: true
     }
   }

@@ -9,7 +9,13 @@ extension Checkup {
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { reason.deallocate() }
     report.begin("web-push")
-    reportSigningKey("key", config.vapidKey.pointer, reason)
+    if access(config.vapidKey.pointer, F_OK) != 0, clinux_errno() == ENOENT {
+      report.message.append(printable: config.vapidKey.span)
+      report.advice.append("run tinypush recipient invite NAME, which makes the key")
+      report.report("key", .wrong(.noInput), " does not exist")
+    } else {
+      reportSigningKey("key", config.vapidKey.pointer, reason)
+    }
     report.message.append(printable: config.contact.span)
     report.report("contact")
     // The first ones are checked.

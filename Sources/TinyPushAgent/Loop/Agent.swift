@@ -101,6 +101,7 @@ public struct Agent: ~Copyable {
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 {
         poll(.zero)
+        output.log.catchUp()
         output.page.update(courier, link, filesFound: filesFound)
       }
       if link.hasAnswers { output.page.count(courier, link, since: clockSetAt, areWritten: false) }

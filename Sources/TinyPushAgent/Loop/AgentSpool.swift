@@ -58,10 +58,10 @@ extension Agent {
       case .laterRemoved: courier.laterChanged()
       case .suppressed: noticeSuppression()
       case .closed(let name):
-        filesFound += 1
+        filesFound &+= 1
         courier.writingEnds(CString.span(name), at: Clock.now())
       case .renamed(let name):
-        filesFound += 1
+        filesFound &+= 1
         courier.appeared(CString.span(name), isWhole: true)
       case .takenChanged(let name): courier.changed(CString.span(name))
       case .dropped: spool.dropRemoved(&courier)

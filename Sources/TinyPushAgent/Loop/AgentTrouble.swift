@@ -87,7 +87,7 @@ extension Agent {
 
   private static func explainEnd(of kind: Troubles.Kind, in text: inout Text) {
     switch kind {
-    case .offline: text.append("alerts are delivered again")
+    case .offline: text.append("alerts can be delivered again")
     case .certificate: text.append("a push certificate that is valid for longer is in use")
     case .credentials: text.append("the service accepts our credentials again")
     }

@@ -189,7 +189,10 @@ public struct Queue: ~Copyable {
   /// Syncs the removals in a directory; returns 0 or an errno.
   public func sync(_ place: QueuePlace) -> Int32 {
     let error = sync(place.name)
-    return error == 0 && place == .new ? sync(TakenDirectory.name) : error
+    guard error == 0, place == .new else { return error }
+    let errorOfTaken = sync(TakenDirectory.name)
+    // A user who may not enter the directory has removed nothing there.
+    return errorOfTaken == EACCES ? 0 : errorOfTaken
   }
 
   private func sync(_ part: StaticString) -> Int32 {

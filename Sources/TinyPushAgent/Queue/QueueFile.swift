@@ -17,7 +17,8 @@ public struct QueueFile: ~Copyable {
   public let size: Int64
   /// When the file came here or was last changed, in UNIX seconds of the file system's clock.
   public let changedAt: Int64
-  private let isRegular: Bool
+  /// Whether this is a regular file; the agent ignores others.
+  public let isRegular: Bool
   /// A descriptor for reading; less than 0 if absent.
   let descriptor: Int32
   /// The errno with which the file cannot be read; 0 if it can.

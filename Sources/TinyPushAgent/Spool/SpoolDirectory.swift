@@ -182,15 +182,20 @@ public struct SpoolDirectory: ~Copyable {
       }
       if Int64(information.st_size) > courier.settledBytes { return .grown }
     }
-    if courier.isSettledSetAside || courier.isSettledUnreadable {
-      let suffix =
-        courier.isSettledUnreadable ? FailedName.unreadSuffix : FailedName.originalSuffix
-      let isMoved = courier.settledName().withCPath {
-        failed.moveWhole(name, from: taken.number, as: $0, suffix, limits)
-      }
-      return isMoved || isGone(name) ? .removed : .failed
+    let isSetAside = courier.isSettledSetAside || courier.isSettledUnreadable
+    if !isSetAside {
+      let error = unlinkat(taken.number, name, 0) == 0 ? 0 : clinux_errno()
+      if error == 0 || error == ENOENT { return .removed }
+      // A program has exchanged the file for a directory just before the agent took the name.
+      guard error == EISDIR else { return .failed }
     }
-    return unlinkat(taken.number, name, 0) == 0 || isGone(name) ? .removed : .failed
+    let suffix =
+      courier.isSettledSetAside && !courier.isSettledUnreadable
+      ? FailedName.originalSuffix : FailedName.unreadSuffix
+    let isMoved = courier.settledName().withCPath {
+      failed.moveWhole(name, from: taken.number, as: $0, suffix, limits)
+    }
+    return isMoved || isGone(name) ? .removed : .failed
   }
 
   /// Whether somebody has removed a file from `taken/`.

@@ -57,7 +57,8 @@ extension SpoolDirectory {
       return .failed(
         .unreadable(Int32(-count), changeTimeNs: clinux_change_time_ns(&information)))
     }
-    if !isWhole, count >= Int(information.st_size), isUnfinished(room, count, &information) {
+    if !isWhole, Int64(count) >= Int64(information.st_size), isUnfinished(room, count, &information)
+    {
       CLinux.close(descriptor)
       return .failed(.busy)
     }

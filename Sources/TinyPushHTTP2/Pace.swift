@@ -120,8 +120,8 @@ struct Pace {
 
   /// Whether another connection must be tried, since the present one may be the cause.
   ///
-  /// That is so after two failures in a row, and after each doubling of their number.
-  var mustLeave: Bool { failures > 1 && failures & (failures - 1) == 0 }
+  /// That is so after two failures in a row, and then after each fourth: the pauses between them grow.
+  var mustLeave: Bool { failures == 2 || failures > 0 && failures % 4 == 0 }
 
   func isPaused(at now: Instant) -> Bool { pausedUntil.map { now < $0 } ?? false }
 

@@ -171,10 +171,9 @@ extension Ledger {
     // What the service gave back fills all places that the link has, or keeps a large file, as does a
     // notification at which connections end. What waits at a stop would let the next agent repeat
     // what is settled behind it.
-    if isStopping || isAnswering && taken.contains(number) || closes[number, default: 0] > 0 {
-      putsOff = true
-    }
-    guard putsOff, life.framed.remove(number) != nil else { return }
+    let wasFramed = life.framed.remove(number) != nil
+    if isStopping || wasFramed || taken.contains(number) { putsOff = true }
+    guard putsOff, wasFramed else { return }
     if places[number, default: 1] == 1, !isRepeatable(number) {
       life.limiting.seen.remove(number)
     }

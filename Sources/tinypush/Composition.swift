@@ -25,7 +25,7 @@ struct Composition: ~Copyable {
     languages = FixedBuffer(capacity: arguments)
   }
 
-  /// Takes the text on standard input, without white space at its end.
+  /// Takes the text, without white space at its end.
   mutating func take(_ text: Span<UInt8>) {
     var end = text.count
     while end > 0, text[end - 1] <= .space { end -= 1 }

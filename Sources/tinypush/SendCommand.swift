@@ -145,7 +145,7 @@ enum SendCommand {
     if let operand = arguments.operand(0) {
       let text = CString.span(operand)
       queueing.isStream = text.equals("-")
-      if !queueing.isStream { composition.draft.set(.alert, to: text) }
+      if !queueing.isStream { composition.take(text) }
     }
     queueing.content = content
     return queueing

@@ -53,7 +53,10 @@ import Testing
     case near, distant
   }
 
-  @Test(arguments: rows, Way.allCases)
+  /// HTTP2Tests plays the same faults on the direct way.
+  private static let ways: [Way] = Table.isMade ? Way.allCases : [.distant]
+
+  @Test(arguments: rows, ways)
   func `a fault over HTTP/2 loses no notification and repeats only uncertain ones`(
     row: Row, way: Way
   )

@@ -262,6 +262,7 @@ import Testing
     ),
     Sending("--title", "", "--token", one, status: 64, gives: "nothing to send: give a text"),
     Sending("", "--title", "", "--token", one, status: 64, gives: "nothing to send: give a text"),
+    Sending(" \n", "--token", one, status: 64, gives: "nothing to send: give a text"),
     Sending(
       "x", "--token", one, "--priority", "7", status: 65, gives: "priority must be 10 (at once)"),
     Sending(

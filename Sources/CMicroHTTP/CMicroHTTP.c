@@ -127,7 +127,7 @@ static void keep(struct cmicrohttp_request *request, const char *bytes, size_t c
     /* Strangers over TCP leave a quarter for the programs of this machine. */
     size_t most = server->settings.bodies_max;
     if (!cmicrohttp_is_unix(request)) most -= most / 4;
-    uint8_t *larger = server->bodies + more <= most ? realloc(body->bytes, capacity) : NULL;
+    uint8_t *larger = more == 0 || server->bodies + more <= most ? realloc(body->bytes, capacity) : NULL;
     if (!larger) {
       request->problem = CMICROHTTP_NO_MEMORY;
       return;

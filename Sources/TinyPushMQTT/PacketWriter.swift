@@ -69,6 +69,8 @@ struct PacketWriter: ~Copyable {
       index += 1
     } while rest > 0
     buffer.move(from: body, to: index, count: count)
+    // The bytes may be the end of a password.
+    for old in index + count..<end { buffer[old] = 0 }
     end = index + count
   }
 

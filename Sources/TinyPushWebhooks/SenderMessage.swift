@@ -13,7 +13,7 @@ import TinyPush
 /// | `click` or `url` | `Click` | the link |
 /// | `icon` | `Icon` | the icon |
 /// | `image`, `group`, `copy` | | what Bark calls so |
-/// | `delay` of ntfy | `Delay` | a refusal, since the alert would come too early |
+/// | `delay` of ntfy | `Delay`, `At`, `In` | a refusal, since the alert would come too early |
 ///
 /// Other members are not used. Sources: the documentation of ntfy, "Publishing"; the API of Gotify,
 /// `createMessage`; the sources of Apprise, `custom_json.py`.
@@ -98,7 +98,7 @@ public enum SenderMessage {
         guard scale != nil, !value.equals("null"), !value.equals("\"\"") else { continue }
         try options.set(.priority) { $0.append(bytes: content.count > 0 ? content : value) }
       } else if name.equals("delay"), scale == .ntfy {
-        throw .delay
+        if content.count > 0 { throw .delay }
       } else if name.equals("tags") {
         try readTags(text, at: member.value.lowerBound, into: &options)
       } else if content.count > 0, let key = key(name) {
@@ -113,7 +113,7 @@ public enum SenderMessage {
     header name: StaticString, _ value: Span<UInt8>, into options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
     if value.begins(with: ("=?" as StaticString).span) { throw .encoding }
-    let names: WordList = "Title Message Priority Tags Click Icon Delay"
+    let names: WordList = "Title Message Priority Tags Click Icon Delay At In"
     let keys: [6 of Draft.Key] = [.title, .alert, .priority, .subtitle, .url, .icon]
     guard let number = names.index(of: name.span) else { return }
     guard number < keys.count else { throw .delay }

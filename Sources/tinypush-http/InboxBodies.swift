@@ -146,11 +146,12 @@ extension Inbox {
   private func readHeaders(
     _ request: Request, _ options: inout MessageOptions
   ) throws(MessageOptions.Problem) {
-    let names: [7 of StaticString] = [
-      "Title", "Message", "Priority", "Tags", "Click", "Icon", "Delay",
+    let names: [9 of StaticString] = [
+      "Title", "Message", "Priority", "Tags", "Click", "Icon", "Delay", "At", "In",
     ]
-    let others: [7 of StaticString] = [
-      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click", "X-Icon", "X-Delay",
+    let others: [9 of StaticString] = [
+      "X-Title", "X-Message", "X-Priority", "X-Tags", "X-Click", "X-Icon", "X-Delay", "X-At",
+      "X-In",
     ]
     let hadPriority = options.draft.has(.priority)
     for index in names.indices {

@@ -11,6 +11,7 @@ extension Inbox {
       case .page(let name) = Route(request.target, hasPage: true)
     else { return false }
     guard servesPage else {
+      if case .publish = Route(request.target) { return false }
       refuse(
         request, 404, "no-page", "the page is not served: set page-files (tinypush-webpush(7))")
       return true

@@ -91,7 +91,6 @@ extension BridgeLoop {
     text.append(printable: bridge.lastPublishedTopic)
     text.append(": ")
     BrokerProblem.append(reason, to: &text)
-    text.append(", or let this user publish there")
     log.write(.warning, text, about: .page)
   }
 

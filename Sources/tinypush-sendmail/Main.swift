@@ -93,8 +93,8 @@ struct Main {
     var message = Text()
     var names = names(options, source, config.recipients.span)
     guard names.complete() else {
-      message.append("no recipients: add a device token to ", printable: config.recipients.span)
-      message.append("/default with tinypush recipient add default TOKEN")
+      message.append("no recipients: add one to ", printable: config.recipients.span)
+      message.append("/default with tinypush recipient add default RECIPIENT")
       throw fail(.dataRefused, message, arguments)
     }
     let mail = Mail(

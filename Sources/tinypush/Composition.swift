@@ -167,9 +167,9 @@ struct Composition: ~Copyable {
       add(list: Notification.defaultList.cString)
       if !RecipientsFile.mayExist(Notification.defaultList.span, in: directory.span) {
         var text = Text()
-        text.append("no recipients: give --to NAME or --token HEX, or add a device token to ")
+        text.append("no recipients: give --to NAME or --token HEX, or add a recipient to ")
         text.append(printable: directory.span)
-        text.append("/default with tinypush recipient add default TOKEN")
+        text.append("/default with tinypush recipient add default RECIPIENT")
         if access(arguments.configPath, F_OK) != 0 {
           text.append("; there is no configuration ", printable: CString.span(arguments.configPath))
           text.append(": name one with --config FILE")

@@ -3,7 +3,7 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// The command `tinypush queue`, which lists, prints, resends and removes files of the spool.
+/// The command `tinypush queue`, which lists, prints, retries and removes files of the spool.
 enum QueueCommand {
   static let command = Command(
     "queue", "list, show, drop or retry the files in the spool",

@@ -21,7 +21,7 @@ struct QueueShow: ~Copyable {
     let found = QueueNames.forEachFile(queue, options, arguments) {
       show.text.flush()
     } _: { file in
-      show.print(file, &status, arguments)
+      if file.isRegular || !options.isAll { show.print(file, &status, arguments) }
     }
     return found == .ok ? status : found
   }
@@ -35,7 +35,8 @@ struct QueueShow: ~Copyable {
       var message = Text()
       QueueNames.append(file.name, to: &message)
       message.append(" is not a regular file: the agent ignores it")
-      return arguments.warn(message)
+      status = arguments.fail(.noInput, message)
+      return
     }
     if shown > 0 { text.append("\n") }
     shown += 1

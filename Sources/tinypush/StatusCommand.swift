@@ -19,8 +19,9 @@ enum StatusCommand {
         --prometheus          print metrics for a textfile collector of Prometheus
       \t\
 
-      Exit status: 0 the agent is connected; 75 it is not connected; 69 it does not
-      run. With --watch and --prometheus: 0; the metrics show the same.
+      Exit status: 0 the agent is connected; 75 it is not connected; 78 a service
+      refuses the configuration; 69 the agent does not run. With --watch and
+      --prometheus: 0; the metrics show the same.
 
       """, run)
 

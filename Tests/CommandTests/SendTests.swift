@@ -226,7 +226,7 @@ import Testing
     Sending(
       "x", status: 64,
       gives:
-        "tinypush send: no recipients: give --to NAME or --token HEX, or add a device token to BOX/recipients/default with tinypush recipient add default TOKEN"
+        "tinypush send: no recipients: give --to NAME or --token HEX, or add a recipient to BOX/recipients/default with tinypush recipient add default RECIPIENT"
     ),
     Sending(
       "x", "--to", "nobody", "--token", one, status: 65,

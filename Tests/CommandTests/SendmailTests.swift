@@ -95,7 +95,7 @@ import Testing
     #expect(refused.status == 65)
     #expect(
       refused.errors
-        == "tinypush-sendmail: no recipients: add a device token to \(box.path)/recipients/default with tinypush recipient add default TOKEN\n"
+        == "tinypush-sendmail: no recipients: add one to \(box.path)/recipients/default with tinypush recipient add default RECIPIENT\n"
     )
     #expect(box.names(in: "new") == [])
     let sent = try box.run(program + ["root", "family"], environment: environment, input: "x")

@@ -156,6 +156,15 @@ import Testing
     #expect(Set(tokens).count == 1)
   }
 
+  @Test func `check says how to make a missing key for browsers`() throws {
+    let gateway = try HTTP2Gateway(in: box)
+    let path = box.path + "/vapid.pem"
+    let checkup = try check(
+      box, gateway.port, .certificate, ["vapid-key=" + path, "contact=mailto:me@example.com"])
+    #expect(checkup["web-push.key"].message == "\(path) does not exist")
+    #expect(checkup["web-push.key"].advice.contains("tinypush recipient invite NAME"))
+  }
+
   @Test func `check tries port 2197 if the service's port 443 is closed`() throws {
     // A network of its own, in which nothing else listens on these ports.
     let network = Build.tools + "/network"

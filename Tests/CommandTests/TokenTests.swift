@@ -134,6 +134,17 @@ import Testing
     )
   }
 
+  @Test func `token prints no success if the disk is full`() throws {
+    mkdir(box.state, 0o755)
+    let disk = try Disk(at: box.state, "size=1m,nr_inodes=50")
+    try disk.fill(.bytes)
+    let full = try tokens(box, ["suppress", token(1), "--json"])
+    #expect(full.status == 74, "\(full.errors)")
+    #expect(full.output == "")
+    disk.makeRoom()
+    #expect(try listed(box) == [])
+  }
+
   // MARK: - Beside an agent
 
   @Test(arguments: Build.all)

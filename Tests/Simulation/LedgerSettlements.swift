@@ -34,7 +34,7 @@ extension Ledger {
       case .expired: file.items.contains { $0.number == number && mayExpire($0, in: file) }
       case .dropped: settings.uncertain == .drop
       case .superseded: true
-      case .postponed: mayWait
+      case .postponed: mayWait || waiting.leftLarge.contains(number)
       case .limited, .duplicate: hasLimits
       case .failedCheck: false
       }

@@ -22,6 +22,8 @@ extension Ledger {
     var files: [Int: SpoolFile] = [:]
     /// The items that were replaced, by identity.
     var replaced: [Int: Item] = [:]
+    /// The notifications that a connection had before they went to `later/`.
+    var leftLarge: Set<Int> = []
     /// The items whose part that had come back from `later/` may have been replaced, by identity.
     var replacedParts: Set<Int> = []
     /// Removed items, with the agent of that time and its count of superseded notifications.
@@ -172,7 +174,8 @@ extension Ledger {
     // notification at which connections end. What waits at a stop would let the next agent repeat
     // what is settled behind it.
     let wasFramed = life.framed.remove(number) != nil
-    if isStopping || wasFramed || taken.contains(number) { putsOff = true }
+    if isStopping || isAnswering && taken.contains(number) { putsOff = true }
+    if wasFramed { waiting.leftLarge.insert(number) }
     guard putsOff, wasFramed else { return }
     if places[number, default: 1] == 1, !isRepeatable(number) {
       life.limiting.seen.remove(number)

@@ -27,7 +27,7 @@ private let typeWords =
 private let collapseWords =
   "collapse-id-characters: collapse-id must have no control characters, and no space at its start or end"
 private let silentWords =
-  "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
+  "priority-silent: with only content-available, priority must be 5, or 1 over HTTP/2: the service refuses 10 when nothing is shown or heard"
 private let alertWords =
   "push-type-alert: with only content-available nothing is shown or heard: push-type must be background, or left out"
 private let backgroundWords =

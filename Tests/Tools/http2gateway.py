@@ -201,8 +201,9 @@ class Gateway(peer.Peer):
     def strikes(self, fault, connection, number):
         if not fault.strikes(number) or not self.is_scripted(connection):
             return False
-        if not fault.is_noted:
-            fault.is_noted = True
+        with self.lock:
+            is_first, fault.is_noted = not fault.is_noted, True
+        if is_first:
             self.note(connection, "fault", fault=fault.name)
         return True
 

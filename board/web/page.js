@@ -98,7 +98,9 @@ async function subscribe() {
     let subscription = await worker.pushManager.getSubscription();
     // A browser refuses a second key for the same page.
     if (subscription && !isOf(subscription, invitation.key)) {
-      if (!confirm('Another box sends to this browser already. End that?')) return show('ready');
+      const question = 'This browser is registered with another key: by another box, or before this box got a new key. '
+        + 'End that registration?';
+      if (!confirm(question)) return show('ready');
       await subscription.unsubscribe();
       subscription = null;
     }

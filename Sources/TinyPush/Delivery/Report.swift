@@ -18,12 +18,12 @@ public enum Report {
   case unproved(Int)
   /// Connections keep dying, so fewer notifications are sent at a time to find the cause.
   case narrowed
-  /// The gateway calls a token invalid, which is now suppressed; the value is its first digits.
+  /// The service calls a token invalid, which is now suppressed; the value is its first digits.
   case tokenInvalid(UInt32)
   /// The app is gone from a token's device; the token is now suppressed. The value is its first
   /// digits.
   case tokenGone(UInt32)
-  /// The gateway calls a token invalid that it accepted before; it is not suppressed yet. The value
+  /// The service calls a token invalid that it accepted before; it is not suppressed yet. The value
   /// is its first digits.
   case tokenSpared(UInt32)
   /// The gateway refused a notification that had counted as settled: `settle` is too short.

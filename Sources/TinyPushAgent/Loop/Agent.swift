@@ -23,7 +23,7 @@ public struct Agent: ~Copyable {
   var watch = SpoolWatch()
   /// The number of files in `new/` and `taken/`: the result of the last scan, adjusted by later events.
   var filesFound = 0
-  /// When the wall clock was last set, in UNIX nanoseconds.
+  /// When the wall clock was last set, or the agent began after that, in UNIX nanoseconds.
   ///
   /// An earlier modification time of a file comes from the clock before that.
   var clockSetAt = Clock.plausibleSinceNs

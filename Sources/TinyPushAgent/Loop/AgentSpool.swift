@@ -33,7 +33,7 @@ extension Agent {
       courier.machineStarted(at: earliest, Clock.time())
     }
     // A file from before the clock was set would show a wrong latency.
-    if courier.arrivals.wasSet { clockSetAt = Clock.wallNs() }
+    if courier.arrivals.wasSet { clockSetAt = max(clockSetAt, Clock.wallNs()) }
   }
 
   /// Takes some of the events in the spool, so that no flood of them stops all else.

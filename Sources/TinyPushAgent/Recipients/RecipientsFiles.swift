@@ -60,7 +60,7 @@ public struct RecipientsFiles: ~Copyable {
     path.append(cString: directory.pointer)
     path.append("/", bytes: name)
     let file = path.withCString {
-      clinux_open(AT_FDCWD, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+      clinux_open(AT_FDCWD, $0, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
     }
     guard file >= 0 else { return -file }
     defer { close(file) }

@@ -182,20 +182,19 @@ public struct SpoolDirectory: ~Copyable {
       }
       if Int64(information.st_size) > courier.settledBytes { return .grown }
     }
-    let isSetAside = courier.isSettledSetAside || courier.isSettledUnreadable
-    if !isSetAside {
-      let error = unlinkat(taken.number, name, 0) == 0 ? 0 : clinux_errno()
-      if error == 0 || error == ENOENT { return .removed }
-      // A program has exchanged the file for a directory just before the agent took the name.
-      guard error == EISDIR else { return .failed }
+    if courier.isSettledSetAside || courier.isSettledUnreadable {
+      let suffix =
+        courier.isSettledUnreadable ? FailedName.unreadSuffix : FailedName.originalSuffix
+      let isMoved = courier.settledName().withCPath {
+        failed.moveWhole(name, from: taken.number, as: $0, suffix, limits)
+      }
+      return isMoved || isGone(name) ? .removed : .failed
     }
-    let suffix =
-      courier.isSettledSetAside && !courier.isSettledUnreadable
-      ? FailedName.originalSuffix : FailedName.unreadSuffix
-    let isMoved = courier.settledName().withCPath {
-      failed.moveWhole(name, from: taken.number, as: $0, suffix, limits)
-    }
-    return isMoved || isGone(name) ? .removed : .failed
+    let error = unlinkat(taken.number, name, 0) == 0 ? 0 : clinux_errno()
+    // Just before the agent took the name, a program may have exchanged the file for a directory,
+    // which the agent ignores.
+    if error == EISDIR { unlinkat(taken.number, name, AT_REMOVEDIR) }
+    return error == 0 || error == ENOENT || error == EISDIR ? .removed : .failed
   }
 
   /// Whether somebody has removed a file from `taken/`.

@@ -72,7 +72,7 @@ struct AgentOutput: ~Copyable {
       text.append(" belongs to another agent: set status to a different file for each agent")
     case MappedStatusPage.isNoPage:
       text.append(
-        " cannot be written: the file is no status page, and stays unchanged: remove the file, or set status to another one"
+        " cannot be written: the file is not a status page, and stays unchanged: remove the file, or set status to another one"
       )
     default:
       text.append(" cannot be written: ", cString: clinux_error_text(problem))

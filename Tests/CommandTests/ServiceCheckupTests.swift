@@ -160,7 +160,7 @@ import Testing
     let gateway = try HTTP2Gateway(in: box)
     let path = box.path + "/vapid.pem"
     let checkup = try check(
-      box, gateway.port, .certificate, ["vapid-key=" + path, "contact=mailto:me@example.com"])
+      box, gateway.port, .certificate, ["vapid-key=" + path, "contact=mailto:root@tinypush.org"])
     #expect(checkup["web-push.key"].message == "\(path) does not exist")
     #expect(checkup["web-push.key"].advice.contains("tinypush recipient invite NAME"))
   }

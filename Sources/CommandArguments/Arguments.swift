@@ -279,6 +279,14 @@ public struct Arguments: ~Copyable {
     text.write(to: STDERR_FILENO)
   }
 
+  /// Prints a message on standard error.
+  @inline(never)
+  public func warn(_ message: StaticString) {
+    var text = Text(capacity: 512)
+    text.append(message)
+    warn(text)
+  }
+
   /// Prints a message on standard error, and returns the exit status to throw.
   @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {

@@ -80,7 +80,7 @@ struct Main {
       for index in 0..<mistakes.count {
         message.clear()
         mistakes.append(index, file: CString.span(file), to: &message)
-        _ = arguments.fail(error, message)
+        arguments.warn(message)
       }
       throw error
     }

@@ -92,9 +92,7 @@ struct Composition: ~Copyable {
       draft.set(.trim, to: ("true" as StaticString).span)
       text = object()
       if isTooLarge {
-        var warning = Text()
-        warning.append("the text was shortened to what a notification can hold")
-        arguments.warn(warning)
+        arguments.warn("the text was shortened to what a notification can hold")
       }
     }
     let notification = try check(text, config.courier.rules, arguments)

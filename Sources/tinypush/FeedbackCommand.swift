@@ -69,8 +69,8 @@ enum FeedbackCommand {
       text.append("\n")
       text.write(to: STDOUT_FILENO)
     }
-    if pull.warning.count > 0 { _ = arguments.fail(status, pull.warning) }
-    if status != .ok { _ = arguments.fail(status, pull.problem) }
+    if pull.warning.count > 0 { arguments.warn(pull.warning) }
+    if status != .ok { arguments.warn(pull.problem) }
     return status
   }
 

@@ -82,9 +82,8 @@ struct QueueDrop: ~Copyable {
       status = arguments.fail(.inputOutput, message)
     }
     if isOfAgent {
-      _ = arguments.fail(
-        .ok, "an agent is running: notifications that it was already sending may still arrive",
-        nil)
+      arguments.warn(
+        "an agent is running: notifications that it was already sending may still arrive")
     }
     return status
   }

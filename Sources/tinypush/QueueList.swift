@@ -43,8 +43,7 @@ struct QueueList: ~Copyable {
       guard error != 0 else {
         if place == .new, queue.unreadable(.new) != nil {
           list.text.flush()
-          _ = arguments.fail(
-            .ok, "only root and the agent's user see the files that the agent has taken", nil)
+          arguments.warn("only root and the agent's user see the files that the agent has taken")
           list.closed |= 1 << UInt8(place.rawValue)
         }
         continue

@@ -64,7 +64,8 @@ enum StatusCommand {
         text.flush()
         explain(error, config, in: &text)
         // Before the agent's first start there is no page: that is no error for a collector.
-        return isMissing ? .ok : arguments.fail(.ok, text)
+        if !isMissing { arguments.warn(text) }
+        return .ok
       }
       explain(error, config, in: &text)
       if isMissing, access(arguments.configPath, F_OK) != 0 {

@@ -179,8 +179,7 @@ struct TraceCommand: ~Copyable {
       let error = queue.forEach(in: place) { take(file: $0) }
       if error != 0 { _ = QueueCommand.explain(error, place, arguments) }
       if error == 0, place == .new, queue.unreadable(.new) != nil {
-        _ = arguments.fail(
-          .ok, "only root and the agent's user see the files that the agent has taken", nil)
+        arguments.warn("only root and the agent's user see the files that the agent has taken")
       }
     }
   }

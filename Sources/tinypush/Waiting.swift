@@ -91,7 +91,7 @@ struct Waiting {
     if line.token.count > 0 {
       text.append(" (token ", bytes: line.token, ")")
     }
-    _ = arguments.fail(.undelivered, text)
+    arguments.warn(text)
   }
 
   /// Prints the sum, or why there is no outcome, and returns the exit status.
@@ -117,7 +117,7 @@ struct Waiting {
         var text = Text()
         text.append("not delivered: ", refused + unsent)
         text.append("; delivered: ", accepted)
-        _ = arguments.fail(.undelivered, text)
+        arguments.warn(text)
       }
       if refused > 0 { return .dataRefused }
       if unsent > 0 { return .undelivered }

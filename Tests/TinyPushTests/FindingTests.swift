@@ -680,7 +680,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   arguments: [
     (
       .nothing,
-      "nothing: there is no notification: did the program fail that wrote the file, or is the disk full?"
+      "nothing: there is no notification: did the program that wrote the file fail, or is the disk full?"
     ),
     (
       .listMissing,

@@ -83,7 +83,7 @@ extension Finding.Reason {
     case .subscription: "subscription: "
     case .notAnObject: "not-an-object: expected '{': a notification is a JSON object"
     case .nothing:
-      "nothing: there is no notification: did the program fail that wrote the file, or is the disk full?"
+      "nothing: there is no notification: did the program that wrote the file fail, or is the disk full?"
     case .objectTooLarge:
       "object-too-large: the notification is larger than %l bytes: split its tokens over several notifications, or put them into a recipients file"
     case .unknownKey(nearest: nil):

@@ -416,9 +416,10 @@ void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char 
   request->status = status;
   request->response = MHD_create_response_from_buffer(count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
   if (type) cmicrohttp_add_header(request, "Content-Type", type);
-  /* libmicrohttpd does not show all of a head with folded lines, so that nobody knows where the next
-     request of the connection begins. */
-  if (!cmicrohttp_is_unix(request)) cmicrohttp_add_header(request, "Connection", "close");
+  /* Nobody knows where the next request of the connection begins behind a body of unclear length. Over
+     TCP that may be any body: libmicrohttpd does not show all of a head with folded lines. */
+  if (!cmicrohttp_is_unix(request) || !cmicrohttp_has_clear_length(request))
+    cmicrohttp_add_header(request, "Connection", "close");
 }
 
 void cmicrohttp_hold(cmicrohttp_request *request) {

@@ -103,9 +103,8 @@ struct Inbox: ~Copyable {
     }
     if beginPage(request) { return }
     guard request.hasClearLength else {
-      refuse(
+      return refuse(
         request, 400, "length", "send either one Content-Length, or Transfer-Encoding: chunked")
-      return request.addHeader("Connection", ("close" as StaticString).cString)
     }
     if isRegistration(request) { return beginRegistration(request) }
     guard !isOfWebPage(request) else {

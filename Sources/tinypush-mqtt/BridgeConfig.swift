@@ -125,8 +125,8 @@ struct BridgeConfig: ~Copyable {
 
   /// Reads the password into ``login``, until ``forgetPassword()``.
   ///
-  /// If the password's file cannot be read, it fills in the message and returns another status.
-  mutating func readPassword(_ message: inout Text) -> ExitStatus {
+  /// - Parameter message: receives why the password's file cannot be read.
+  mutating func readPassword(message: inout Text) throws(ExitStatus) {
     login.password.wipe()
     if passwordFile.isEmpty {
       password.with { if let word = $0 { login.password.append(cString: word) } }
@@ -135,11 +135,10 @@ struct BridgeConfig: ~Copyable {
         try InputFile.read(passwordFile.pointer, to: &login.password, bytesMax: 1024)
       } catch {
         message.append("password-file ", error.text(passwordFile.pointer))
-        return error.status
+        throw error.status
       }
       login.password.dropLineEnd()
     }
-    return .ok
   }
 
   /// Erases the password from memory.

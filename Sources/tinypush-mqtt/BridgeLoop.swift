@@ -180,7 +180,7 @@ struct BridgeLoop: ~Copyable {
 
   private mutating func logIn(at now: Instant) {
     var text = Text()
-    guard config.readPassword(&text) == .ok else {
+    do throws(ExitStatus) { try config.readPassword(message: &text) } catch {
       tell(.error, text)
       return hangUp(needsPerson: true)
     }

@@ -80,9 +80,9 @@ enum CheckCommand {
     _ config: inout BridgeConfig, _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
     isJSON: Bool
   ) throws(ExitStatus) {
-    var problem = Text()
-    let status = config.readPassword(&problem)
-    guard status == .ok else { throw arguments.fail(status, problem) }
+    try arguments.attempt { message throws(ExitStatus) in
+      try config.readPassword(message: &message)
+    }
     var visit = BrokerVisit(config)
     var trial = BrokerTrial()
     var isRefused = false

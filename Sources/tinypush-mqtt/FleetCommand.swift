@@ -38,9 +38,9 @@ enum FleetCommand {
       throw arguments.fail(
         .config, "this box belongs to no fleet: set fleet = tinypush in ", CString.span(path))
     }
-    var problem = Text()
-    let isRead = config.readPassword(&problem)
-    guard isRead == .ok else { throw arguments.fail(isRead, problem) }
+    try arguments.attempt { message throws(ExitStatus) in
+      try config.readPassword(message: &message)
+    }
     var visit = BrokerVisit(config)
     var listing = FleetListing(isJSON: isJSON)
     guard let status = listing.run(config, &visit) else {

@@ -61,7 +61,7 @@ enum RunCommand {
     _ bridge: inout BridgeConfig, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     var text = Text(capacity: 2048)
-    if bridge.readPassword(&text) == .ok, bridge.isEncrypted {
+    if (try? bridge.readPassword(message: &text)) != nil, bridge.isEncrypted {
       for path in [bridge.tls.ca.pointer, bridge.tls.certificate.pointer, bridge.tls.key.pointer]
       where text.count == 0 && path.pointee != 0 && access(path, R_OK) != 0 {
         text.append(printable: CString.span(path))

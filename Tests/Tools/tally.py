@@ -106,8 +106,8 @@ def requested(record):
             discarded += 1
     events = [json.loads(line)["event"] for line in open(record / "events")]
     return accepted, refused, {
-        "discarded": discarded, "connections": events.count("open"), "faults": events.count("fault"), "shownTwice": twice, "renamed": renamed,
-        "providerTokens": len(tokens - {None}), "outcomes": dict(outcomes)}
+        "discarded": discarded, "connections": events.count("open"), "faults": events.count("fault"),
+        "shownTwice": twice, "renamed": renamed, "providerTokens": len(tokens - {None}), "outcomes": dict(outcomes)}
 
 
 def main():

@@ -114,7 +114,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .unregistered, .expiredToken:
       "the app is no longer on this device: stop sending to this token"
     case .subscriptionEnded:
-      "the browser has ended the subscription: it needs a new invitation: tinypush recipient invite NAME"
+      "the browser has ended the subscription, and needs a new invitation: tinypush recipient invite NAME"
     case .badTopic, .topicDisallowed:
       "the topic is the app's bundle ID; the certificate or the signing key must be of the same team"
     case .badCertificate: "renew the push certificate"
@@ -132,12 +132,12 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badJWTToken:
       "check this machine's clock, and set contact to a real address: the service refuses some"
     case .vapidPkHashMismatch:
-      "the subscription was made with another vapid-key: the browser needs a new invitation: tinypush recipient invite NAME"
+      "the subscription was made with another vapid-key; the browser needs a new invitation: tinypush recipient invite NAME"
     case .noDeviceService:
       "this recipient is a device: set signing-key, key-id, team-id and topic, or certificate"
     case .noWebPush: "this recipient is a browser: set vapid-key and contact"
     case .badBrowserKey:
-      "its key is wrong: the browser needs a new invitation: tinypush recipient invite NAME"
+      "its key is wrong; the browser needs a new invitation: tinypush recipient invite NAME"
     case .nothingToShow: "a browser must show each notification: give the alert a text"
     case .badPath, .methodNotAllowed:
       "check that gateway names the push service itself, and no proxy"

@@ -105,9 +105,8 @@ final class SpoolFile {
   var isOriginalKept = false
   /// Whether something of it was put into `later/`.
   var wasPostponed = false
-  /// How much of it an agent could read when that was before the file had items, as its writer had
-  /// not ended: then nobody knows which of the items up to there wait in `later/`.
-  var postponedEarly = 0
+  /// The file that it was put aside from, whose writer had not ended, so that it had no items.
+  weak var unfinished: SpoolFile?
   /// When an agent opened it last.
   var openedAt = Instant(milliseconds: 0)
   /// The agent that opened it last, and that agent's count of superseded notifications at first.
@@ -286,6 +285,13 @@ final class Disk {
     file.bytes += bytes
     file.change(timeline)
     file.items += items
+    for other in waiting + later.values where other.unfinished === file {
+      other.unfinished = nil
+      other.items = parts(of: file, in: other.bytes)
+    }
+    for (name, other) in later {
+      for item in other.items { laterNames[item.identity] = name }
+    }
   }
 
   func delete(_ name: String) { new[name] = nil }
@@ -324,13 +330,32 @@ final class Disk {
 
   /// Puts one notification of a file into `later/`, for all of its recipients or for one.
   func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
+    guard keepForLater(bytes, as: name, source.map { parts(of: $0, in: bytes) } ?? []) else {
+      return false
+    }
+    later[name]!.isExcused = source.map { $0.isExcused || $0.isSetAside } ?? false
+    later[name]!.waitsAgain = source?.wasReleased ?? false
+    if let source, source.items.isEmpty {
+      later[name]!.unfinished = source.unfinished ?? source
+    }
+    return true
+  }
+
+  /// Returns the items of a file that a notification holds that was put aside from there.
+  private func parts(of source: SpoolFile, in bytes: [UInt8]) -> [Item] {
     let text = String(decoding: bytes, as: UTF8.self)
     let serial = World.serial(in: text)
     let start = #"{"token":""#
     let token: Int? =
       text.hasPrefix(start)
       ? World.number(printed: String(text.dropFirst(start.count).prefix { $0 != "\"" })) : nil
-    let items = (source?.items ?? []).compactMap { item -> Item? in
+    return source.items.compactMap { item -> Item? in
+      guard var part = part(of: item) else { return nil }
+      part.offset = 0
+      return part
+    }
+
+    func part(of item: Item) -> Item? {
       guard let number = item.number,
         World.serial(of: number) == serial || serial == 0 && token == nil
       else { return nil }
@@ -342,20 +367,13 @@ final class Disk {
       }
       return number % World.tokensMax == token ? item : nil
     }
-    guard keepForLater(bytes, as: name, items) else { return false }
-    later[name]!.isExcused = source.map { $0.isExcused || $0.isSetAside } ?? false
-    later[name]!.waitsAgain = source?.wasReleased ?? false
-    return true
   }
 
   /// Puts a file into `later/`.
   func keepForLater(_ bytes: [UInt8], as name: String, _ items: [Item]) -> Bool {
     guard canRecord, canPostpone else { return false }
     let file = SpoolFile(bytes, inode: nextInode, items: items)
-    for index in items.indices {
-      file.items[index].offset = 0
-      laterNames[items[index].identity] = name
-    }
+    for item in items { laterNames[item.identity] = name }
     file.waitsSince = timeline.now
     later[name] = file
     durableLater.remove(name)

@@ -283,7 +283,6 @@ final class Ledger {
   func removed(_ file: SpoolFile, _ name: String) {
     checkReported(file, name)
     for item in file.items where forbidsLoss && !isSettled(item, in: file) {
-      if mayHaveLeftEarly(item, file) { continue }
       // A power cut tore the part for one recipient. The whole was read again, and its recipients
       // file had changed (lanes seed 2685).
       if file.isTorn, item.isMember, isGone(item.whole) { continue }
@@ -296,18 +295,10 @@ final class Ledger {
     let checked = file.checked.life == lives ? file.checked.offset : 0
     file.checked = (lives, offset)
     for item in file.items where forbidsLoss && checked <= item.offset && item.offset < offset {
-      if mayHaveLeftEarly(item, file) { continue }
       if !isSettled(item, in: file) {
         complain("\(file.name) is settled to \(offset), and \(describe(item)) is not decided")
       }
     }
-  }
-
-  /// Whether an item may have gone to `later/` before its writer had ended.
-  ///
-  /// With several lanes, any item may wait (lanes seed 809).
-  private func mayHaveLeftEarly(_ item: Item, _ file: SpoolFile) -> Bool {
-    item.offset < file.postponedEarly && (item.notBefore > 0 || mayWait)
   }
 
   private func describe(_ item: Item) -> String {
@@ -393,14 +384,12 @@ final class Ledger {
     life = Life()
     life.beganAt = timeline.now
     isStopping = false
-    // An item in a file and also put aside from it is sent twice. If the item was put aside before
-    // the writer ended, nobody knows that.
+    // An item in a file and also put aside from it is sent twice.
     var seen: Set<Int> = []
     for file in disk.waiting + Array(disk.later.values) {
       for item in file.items
       where (item.notBefore > 0 || mayWait)
-        && (item.offset < file.postponedEarly
-          || !seen.insert(item.identity / Item.identities).inserted)
+        && !seen.insert(item.identity / Item.identities).inserted
       {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
       }
@@ -414,7 +403,6 @@ final class Ledger {
     for (name, file) in disk.taken {
       let offset = TakenName(name.bytes.span)!.offset
       for item in file.items where item.offset < offset {
-        if mayHaveLeftEarly(item, file) { continue }
         if let number = item.number { life.outcomes[number] = .passed }
       }
     }

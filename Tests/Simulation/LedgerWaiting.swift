@@ -186,7 +186,6 @@ extension Ledger {
     if isPostponed {
       life.postponed += 1
       file?.wasPostponed = true
-      if let file, file.items.isEmpty { file.postponedEarly = file.bytes.count }
     } else if let file {
       reopen(file)
     }
@@ -202,8 +201,10 @@ extension Ledger {
       let key = item.collapseKey
     else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
-      // A link had the newer one before. It went to later/ behind the older one, and comes after it.
-      if putsOff, other.items.contains(where: { taken.contains($0.number ?? 0) }) { continue }
+      // A link had the newer one before, or a part of it for another recipient. The rest went to
+      // later/ behind the older one, and comes after it (scattered seed 110152447).
+      let serials = Set(other.items.map { World.serial(of: $0.number ?? 0) })
+      if putsOff, taken.contains(where: { serials.contains(World.serial(of: $0)) }) { continue }
       // If two notifications of one file have both come from later/, neither replaces the other
       // (lanes seed 91003924).
       if other.waitsAgain, item.file == other.items.first?.file { continue }

@@ -196,8 +196,9 @@ extension Trial {
     world.disk.suppression.canWrite = true
     world.disk.suppression.canSync = true
     world.disk.suppression.isLocked = false
-    // Nothing is due while the clock is not set.
-    if workload.isTimed || way == .lanes, world.wallAtStart ?? 0 < Workload.start {
+    // Nothing is due while the clock is not set, neither what a link gave back (scattered seed
+    // 110153172).
+    if workload.isTimed || way != .binary, world.wallAtStart ?? 0 < Workload.start {
       world.wallAtStart = Workload.start
     }
     // What was put aside is due by the clock of that time.

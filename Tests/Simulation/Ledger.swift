@@ -387,10 +387,7 @@ final class Ledger {
     // An item in a file and also put aside from it is sent twice.
     var seen: Set<Int> = []
     for file in disk.waiting + Array(disk.later.values) {
-      for item in file.items
-      where (item.notBefore > 0 || mayWait)
-        && !seen.insert(item.identity / Item.identities).inserted
-      {
+      for item in file.items where !seen.insert(item.identity / Item.identities).inserted {
         if let number = item.number { life.repeatable.insert(notification(of: number)) }
       }
     }

@@ -252,11 +252,7 @@ public struct BinaryLink: ~Copyable, Link {
   }
 
   /// Returns the counts since the last call.
-  public mutating func takeTraffic() -> LinkTraffic {
-    let taken = traffic
-    traffic = LinkTraffic()
-    return taken
-  }
+  public mutating func takeTraffic() -> LinkTraffic { traffic.take() }
 
   /// Returns the next event for the log.
   public mutating func takeReport() -> Report? { reports.take() }

@@ -59,10 +59,7 @@ extension BinaryLink {
     traffic.sent += UInt64(nextID - 1 - lastWrittenID)
     if barrier.id == nextID - 1 { traffic.sent -= 1 }
     traffic.repeated += batch.repeated
-    batch.bytes = 0
-    batch.repeated = 0
-    batch.flushAt = nil
-    batch.isBlocked = false
+    batch.wrote(batch.bytes)
     lastWrittenID = nextID - 1
     stream.wrote(upTo: wireEnd, at: time.now)
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
@@ -114,36 +111,19 @@ extension BinaryLink {
 
   /// Returns the step for the batch, when the courier puts no more into it.
   mutating func transmit() -> Courier.Step? {
-    if batch.isBlocked {
-      guard batch.isUnblocked else { return nil }
-      return write()
-    }
-    if batch.isEmpty, wantsBarrier { frameBarrier() }
-    if batch.isEmpty {
+    if batch.isEmpty, !batch.isBlocked {
+      if wantsBarrier { frameBarrier() }
       // The identifiers are used up.
-      if window.isEmpty, nextID >= .max - 1 {
+      if batch.isEmpty, window.isEmpty, nextID >= .max - 1 {
         end(.answered)
         state = .closing
+        return nil
       }
-      return nil
     }
     // If the courier has more to send, or a barrier ends the batch, waiting gains nothing.
-    if supply.obstacle == .batchFull || supply.obstacle == .windowFull || barrier.id != nil {
-      return write()
-    }
-    if stream.isAcknowledged { return write() }
-    guard let flushAt = batch.flushAt else { return .sample }
-    return time.now >= flushAt ? write() : nil
-  }
-
-  /// Returns the step that writes the batch, or that first reads everything.
-  ///
-  /// If the gateway has refused a frame and closed the connection, a write makes it send a reset,
-  /// which may destroy the answer before it is read.
-  private mutating func write() -> Courier.Step {
-    guard stream.isJustRead else { return .listen }
-    batch.isUnblocked = false
-    return .write
+    let isFull =
+      supply.obstacle == .batchFull || supply.obstacle == .windowFull || barrier.id != nil
+    return batch.step(isFull: isFull, stream, at: time.now)
   }
 
   // MARK: - Barriers

@@ -56,7 +56,7 @@ struct Answer {
     repeat {
       let key = try scanner.key(body)
       let first = try scanner.peek(body)
-      if first == UInt8(ascii: "\""), body.extracting(key).equals("reason") {
+      if first == .quote, body.extracting(key).equals("reason") {
         let name = body.extracting(try scanner.string(body))
         reason = Rejection.Reason(serviceName: name) ?? .other
         if reason == .other { keep(name) }
@@ -65,18 +65,14 @@ struct Answer {
         let start = scanner.index
         try scanner.skipValue(body)
         for index in start..<min(scanner.index, start + 16) {
-          guard let digit = Self.digit(body[index]) else { break }
-          milliseconds = milliseconds * 10 + digit
+          guard body[index].isDigit else { break }
+          milliseconds = milliseconds * 10 + UInt64(body[index].digitValue)
         }
         since = UInt32(clamping: milliseconds / 1000)
       } else {
         try scanner.skipValue(body)
       }
     } while try scanner.nextMember(body)
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt64? {
-    byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") ? UInt64(byte - UInt8(ascii: "0")) : nil
   }
 
   /// Returns the answer's meaning.

@@ -1,12 +1,12 @@
 import CHTTP2
 import TinyPush
 
-/// A ``Link`` to Apple's push service: HTTP/2 requests, each with its own answer, in any order.
+/// A ``Link`` to a push service of Apple or of browsers: HTTP/2 requests, each with its own answer, in any order.
 ///
 /// There is one current connection, which takes requests. A second connection may be set aside: it
-/// takes no requests and only waits for its remaining answers. Three parts have their own files:
-/// sending requests (HTTP2LinkRequests), handling answers and deadlines (HTTP2LinkAnswers), and
-/// ending connections (HTTP2LinkEnding).
+/// takes no requests and only waits for its remaining answers. Four parts have their own files:
+/// sending requests (HTTP2LinkRequests), what browsers need (HTTP2LinkBrowsers), handling answers and
+/// deadlines (HTTP2LinkAnswers), and ending connections (HTTP2LinkEnding).
 public struct HTTP2Link: ~Copyable, Link {
   enum State: Equatable {
     case down(dialAt: Instant)
@@ -16,6 +16,17 @@ public struct HTTP2Link: ~Copyable, Link {
     case leaving(dialAt: Instant)
     /// The agent must close the connection, and then connect at `dialAt`.
     case closing(dialAt: Instant)
+  }
+
+  /// The connection that is set aside: nothing more is written to it.
+  struct Aside {
+    var session: Session
+    /// Whether only one request was unanswered when the connection was set aside.
+    let isForOne: Bool
+    /// Whether another connection had more answers.
+    let isShort: Bool
+    /// Whether the service violated HTTP/2.
+    var isUnsound = false
   }
 
   let settings: Courier.Settings
@@ -30,16 +41,7 @@ public struct HTTP2Link: ~Copyable, Link {
   // The connections.
   var state = State.down(dialAt: Instant(milliseconds: 0))
   var session: Session?
-  /// The connection that is set aside.
-  ///
-  /// Nothing more is written to it.
-  var aside: Session?
-  /// Whether only one request was unanswered when the connection was set aside.
-  var isAsideForOne = false
-  /// Whether another connection had more answers than the one that was set aside.
-  var isAsideShort = false
-  /// Whether the agent must close the connection that is set aside.
-  var mustCloseAside = false
+  var aside: Aside?
   var upSince: Instant?
   /// Whether the service has answered a request of the current connection about its notification.
   public internal(set) var hasProgressed = false
@@ -71,23 +73,18 @@ public struct HTTP2Link: ~Copyable, Link {
 
   /// Creates a link without a connection.
   ///
-  /// - Parameters:
-  ///   - seed: the seed for the random part of the waits before connecting and sending again.
-  ///   - isUsed: whether this link is the configured one. If not, it allocates no memory and
-  ///     takes nothing.
-  public init(
-    _ settings: Courier.Settings, _ service: consuming Service, seed: UInt64, isUsed: Bool = true
-  ) {
+  /// - Parameter seed: the seed for the random part of the waits before connecting and sending again.
+  public init(_ settings: Courier.Settings, _ service: consuming Service, seed: UInt64) {
     self.settings = settings
     authorization = Authorization(service.tokenSchedule)
     let isOfBrowsers = service.isOfBrowsers
     self.service = service
     // The connection that is set aside may have as many requests as the current one.
-    let capacity = isUsed ? 2 * settings.streams : 0
+    let capacity = 2 * settings.streams
     requests = Requests(capacity: capacity)
     answers = FixedBuffer(capacity: capacity)
-    batch = Batch(capacity: isUsed ? Courier.batchBytesMax + 8192 : 0)
-    scratch = HeaderText(isUsed: isUsed, isOfBrowsers: isOfBrowsers)
+    batch = Batch(capacity: Courier.batchBytesMax + 8192)
+    scratch = HeaderText(isOfBrowsers: isOfBrowsers)
     backoff = Backoff(seed: seed)
     rate = ConnectionRate(seed: seed)
     pace = Pace(seed: seed &* 3)
@@ -95,7 +92,7 @@ public struct HTTP2Link: ~Copyable, Link {
 
   deinit {
     session?.free()
-    aside?.free()
+    aside?.session.free()
   }
 
   // MARK: - Work
@@ -107,8 +104,7 @@ public struct HTTP2Link: ~Copyable, Link {
     supply.isStopping = isStopping
     stream.begin()
     takeAnswers()
-    if aside != nil, requests.asideCount == 0 { mustCloseAside = true }
-    if mustCloseAside { return closeAside() }
+    if let aside, aside.isUnsound || requests.asideCount == 0 { return closeAside() }
     if let step = checkDeadlines() { return step }
     switch state {
     case .leaving(let dialAt): return setAside(dialAt)
@@ -303,11 +299,7 @@ public struct HTTP2Link: ~Copyable, Link {
   }
 
   /// Returns the traffic since the last call.
-  public mutating func takeTraffic() -> LinkTraffic {
-    let taken = traffic
-    traffic = LinkTraffic()
-    return taken
-  }
+  public mutating func takeTraffic() -> LinkTraffic { traffic.take() }
 
   /// Returns the next event for the log, if any.
   public mutating func takeReport() -> Report? { reports.take() }

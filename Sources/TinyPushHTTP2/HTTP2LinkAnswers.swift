@@ -6,17 +6,9 @@ extension HTTP2Link {
 
   /// Returns the next outcome of a notification, if any.
   public mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
-    guard let request = requests.takeDecided() else { return nil }
-    switch request.outcome! {
-    case .accepted:
-      proved = request.device
-      return (request.message, .accepted(isProved: true))
-    case .rejected(let rejection): return (request.message, .rejected(rejection))
-    case .returned(let notBefore):
-      return (request.message, .returned(wasSent: request.wasSent, notBefore: notBefore))
-    case .superseded: return (request.message, .superseded)
-    case .dropped: return (request.message, .dropped)
-    }
+    guard let request = requests.takeDecided(), let outcome = request.outcome else { return nil }
+    if case .accepted = outcome { proved = request.device }
+    return (request.message, outcome)
   }
 
   /// Returns the token hash of the last accepted notification, once.
@@ -51,9 +43,8 @@ extension HTTP2Link {
   /// Takes in bytes from the connection that is set aside.
   public mutating func receivedAside(_ bytes: Span<UInt8>) {
     guard aside != nil else { return }
-    let isSound = aside!.receive(bytes)
+    if !aside!.session.receive(bytes) { aside!.isUnsound = true }
     takeAnswers()
-    if !isSound { mustCloseAside = true }
   }
 
   // MARK: - Answers
@@ -66,7 +57,7 @@ extension HTTP2Link {
       if answers[Int(place)].status > 0 { liveness.answered(at: time.now) }
       handle(place)
     }
-    while let place = aside?.nextFinished() { handle(place) }
+    while let place = aside?.session.nextFinished() { handle(place) }
   }
 
   /// Handles an answer whose status has come, or the lack of an answer.
@@ -97,7 +88,7 @@ extension HTTP2Link {
       if request.collapse != 0 {
         newest.accept(request.collapse, request.order, at: time.now)
       }
-      requests.decide(place, .accepted)
+      requests.decide(place, .accepted(isProved: true))
     case .rejected(let rejection):
       recordProgress()
       if request.connection == .current { hold = Hold() }
@@ -279,7 +270,8 @@ extension HTTP2Link {
   mutating func goesAgain(_ place: UInt16, notBefore: Instant? = nil) {
     let request = requests[place]
     let isStale = request.collapse != 0 && newest.isNewer(than: request.order, request.collapse)
-    requests.decide(place, isStale ? .superseded : .returned(notBefore: notBefore))
+    requests.decide(
+      place, isStale ? .superseded : .returned(wasSent: request.wasSent, notBefore: notBefore))
   }
 
   private mutating func recordProgress() {
@@ -381,7 +373,7 @@ extension HTTP2Link {
         if !isAnswered, requests[place].sentAt! > liveness.answeredAt { liveness.timeouts += 1 }
         session?.cancel(place)
       } else {
-        aside?.cancel(place)
+        aside?.session.cancel(place)
       }
       // Only the end of the answer is missing.
       guard !isAnswered else {

@@ -22,10 +22,9 @@ extension HTTP2Link {
   @discardableResult
   @inline(never)
   mutating func endAside(byPeer: Bool = false) -> Int {
-    let uncertain = giveBackAll(on: .aside, byPeer && isAsideForOne)
-    aside?.free()
+    let uncertain = giveBackAll(on: .aside, byPeer && aside?.isForOne ?? false)
+    aside?.session.free()
     aside = nil
-    mustCloseAside = false
     return uncertain
   }
 
@@ -50,7 +49,8 @@ extension HTTP2Link {
           handle(place)
         } else {
           if endedByOne {
-            endsConnection(place, isShort: connection == .aside ? isAsideShort : pace.isShort)
+            endsConnection(
+              place, isShort: connection == .aside ? aside?.isShort ?? false : pace.isShort)
           } else {
             decideUncertain(place, .connectionLost)
           }
@@ -86,15 +86,12 @@ extension HTTP2Link {
       state = .down(dialAt: dialAt)
       return .disconnect(.current)
     }
-    if aside != nil {
-      // Only one connection can be set aside: the earlier one's answers come too late.
-      return closeAside()
-    }
-    isAsideForOne = requests.currentCount == 1
-    isAsideShort = pace.isShort
+    // Only one connection can be set aside: the earlier one's answers come too late.
+    guard aside == nil, let session else { return closeAside() }
+    aside = Aside(
+      session: session, isForOne: requests.currentCount == 1, isShort: pace.isShort)
     requests.setAside()
-    aside = session
-    session = nil
+    self.session = nil
     batch.clear()
     stream = ByteStream()
     state = .down(dialAt: dialAt)

@@ -152,15 +152,11 @@ extension HTTP2Link {
   /// Notes that the batch is written; `wireEnd` is the number of bytes written on this connection.
   public mutating func wrote(wireEnd: UInt64) {
     let count = min(batch.bytes, Courier.batchBytesMax)
-    batch.buffer.move(from: count, to: 0, count: batch.bytes - count)
     traffic.records += 1
     traffic.sent += UInt64(requests.recordWritten(isWhole: batch.bytes == count, at: time.now))
     traffic.repeated += batch.repeated
-    batch.repeated = 0
-    batch.bytes -= count
+    batch.wrote(count)
     batch.since = time.now
-    batch.flushAt = nil
-    batch.isBlocked = false
     if liveness.probe == nil, requests.currentCount > 0 || liveness.pongDue != nil {
       let wasQuiet = liveness.quietSince + Liveness.forgottenAfter < time.now
       let patience = wasQuiet ? Liveness.forgottenPatience : Liveness.probePatience
@@ -207,24 +203,8 @@ extension HTTP2Link {
 
   /// Returns the step for the batch, if any, once the courier can put no more into it.
   mutating func transmit() -> Courier.Step? {
-    if batch.isBlocked {
-      guard batch.isUnblocked else { return nil }
-      return write()
-    }
-    if batch.isEmpty { return nil }
     // Waiting for more only pays when the batch has room and the courier has nothing to add.
-    if batch.bytes >= Courier.batchBytesMax || supply.obstacle != nil { return write() }
-    if stream.isAcknowledged { return write() }
-    guard let flushAt = batch.flushAt else { return .sample }
-    return time.now >= flushAt ? write() : nil
-  }
-
-  /// Returns the step that writes the batch, or the step that reads first.
-  ///
-  /// Writing to a peer that has closed brings a reset, and the reset can discard unread answers.
-  private mutating func write() -> Courier.Step {
-    guard stream.isJustRead else { return .listen }
-    batch.isUnblocked = false
-    return .write
+    let isFull = batch.bytes >= Courier.batchBytesMax || supply.obstacle != nil
+    return batch.step(isFull: isFull, stream, at: time.now)
   }
 }

@@ -12,13 +12,11 @@ struct HeaderText: ~Copyable {
   var count = 0
   /// The payload, if it differs from the text of its file.
   let payload: FixedBuffer<UInt8>
-  let text: FixedBuffer<UInt8>
+  let text = FixedBuffer<UInt8>(capacity: bytesMax)
   var textEnd = 0
 
-  /// - Parameter isUsed: whether the link is the configured one; if not, there is no room.
-  init(isUsed: Bool, isOfBrowsers: Bool = false) {
-    payload = FixedBuffer(capacity: isUsed ? isOfBrowsers ? BrowserRoom.end : 8192 : 0)
-    text = FixedBuffer(capacity: isUsed ? Self.bytesMax : 0)
+  init(isOfBrowsers: Bool = false) {
+    payload = FixedBuffer(capacity: isOfBrowsers ? BrowserRoom.end : 8192)
   }
 
   /// Writes the headers of a request.

@@ -23,17 +23,9 @@ struct Requests: ~Copyable {
     var order: UInt64 = 0
     /// When the request's frames were written; nil while they are in the batch.
     var sentAt: Instant?
-    var outcome: Outcome?
+    var outcome: LinkOutcome?
     var older = Requests.none
     var newer = Requests.none
-  }
-
-  enum Outcome: BitwiseCopyable {
-    case accepted
-    case rejected(Rejection)
-    case returned(notBefore: Instant?)
-    case superseded
-    case dropped
   }
 
   let capacity: Int
@@ -127,7 +119,7 @@ struct Requests: ~Copyable {
   }
 
   /// Sets a request's outcome.
-  mutating func decide(_ place: UInt16, _ outcome: Outcome) {
+  mutating func decide(_ place: UInt16, _ outcome: LinkOutcome) {
     let request = slots[Int(place)]
     precondition(request.outcome == nil)
     if request.older == Self.none {

@@ -124,33 +124,50 @@ struct Inbox: ~Copyable {
           : "send Authorization: Bearer TOKEN")
       return request.addHeader("WWW-Authenticate", ("Bearer" as StaticString).cString)
     }
-    // ntfy takes a text with PUT as well, and Apprise sends one so.
-    let isPosting =
-      request.method.equals("POST")
-      || (route != .root || isOfRule) && request.method.equals("PUT")
-    switch route {
-    case _ where isOfRule: if !isPosting { return refuseMethod(request, "POST, PUT") }
-    case .unknown:
+    guard isOfRule || route != .unknown else {
       return refuse(
         request, 404, "not-found",
         "no such path: use /, /NAME of a recipients file, /message, /grafana/NAME, /alertmanager/NAME or the path of a rule"
       )
-    case .health: return refuseMethod(request, "GET, HEAD")
-    case .root: if !isPosting { return refuseMethod(request, "GET, HEAD, POST") }
-    case .publish:
-      if !isPosting, !request.method.equals("GET") {
-        return refuseMethod(request, "GET, POST, PUT")
-      }
-      // An old browser says nothing of the page for whose picture it sends a GET.
-      guard isPosting || !tokens.isEmpty || request.isOfUNIXSocket else {
-        return refuse(
-          request, 403, "web-page",
-          "without token-file a web page could send this with GET: use POST, or set token-file")
-      }
-    case .list: if !isPosting { return refuseMethod(request, "POST, PUT") }
-    case .gotify, .webhook, .page, .registration:
-      if !request.method.equals("POST") { return refuseMethod(request, "POST") }
     }
+    guard isMethodTaken(request, route, isOfRule: isOfRule) else {
+      return refuseMethod(request, Self.methods(of: route, isOfRule: isOfRule))
+    }
+    // An old browser says nothing of the page for whose picture it sends a GET.
+    guard !request.method.equals("GET") || !tokens.isEmpty || request.isOfUNIXSocket else {
+      return refuse(
+        request, 403, "web-page",
+        "without token-file a web page could send this with GET: use POST, or set token-file")
+    }
+    checkBody(request, route, isOfRule: isOfRule)
+  }
+
+  private static func methods(of route: Route, isOfRule: Bool) -> StaticString {
+    switch route {
+    case _ where isOfRule: "POST, PUT"
+    case .list: "POST, PUT"
+    case .publish: "GET, POST, PUT"
+    case .root: "GET, HEAD, POST"
+    case .health: "GET, HEAD"
+    case .unknown, .gotify, .webhook, .page, .registration: "POST"
+    }
+  }
+
+  /// Whether a path takes the method of a request that sends an alert.
+  private func isMethodTaken(_ request: Request, _ route: Route, isOfRule: Bool) -> Bool {
+    if request.method.equals("POST") { return isOfRule || route != .health }
+    let isPut = request.method.equals("PUT")
+    switch route {
+    case _ where isOfRule: return isPut
+    // ntfy takes a text with PUT as well, and Apprise sends one so.
+    case .list: return isPut
+    case .publish: return isPut || request.method.equals("GET")
+    case .root, .health, .unknown, .gotify, .webhook, .page, .registration: return false
+    }
+  }
+
+  /// Refuses a body that is too large or of a kind that the path does not take.
+  private mutating func checkBody(_ request: Request, _ route: Route, isOfRule: Bool) {
     // The body's bytes are counted as well: it may come in chunks.
     if let header = request.header("Content-Length"), let length = Config.number(header),
       length > UInt64(Self.bodyBytesMax)

@@ -83,7 +83,7 @@ extension Inbox {
       }
       return refuse(request, 400, Subscription.Problem.code, problem.text)
     }
-    guard recipient.canBeSent(by: rules.service) else {
+    guard recipient.canBeSent(by: rules.pushProtocol) else {
       return refuse(request, 400, "token-size", RecipientsFile.Problem.tokenSizeOfBinary.text)
     }
     var language = RecipientChange.Detail.kept

@@ -108,7 +108,7 @@ struct BridgeConfig: ~Copyable {
   var discovery = CString("")
 
   init() {
-    tls.courier.rules.service = .binary
+    tls.courier.rules.pushProtocol = .binary
     Self.table.setDefaults(of: &self)
   }
 
@@ -143,6 +143,22 @@ struct BridgeConfig: ~Copyable {
 
   /// Erases the password from memory.
   mutating func forgetPassword() { login.password.wipe() }
+
+  /// Appends that a broker cannot be reached, and why.
+  static func appendUnreachable(
+    _ broker: Span<UInt8>, _ problem: borrowing Text, to text: inout Text
+  ) {
+    text.append("cannot connect to the broker ")
+    // A problem with an address begins with that address.
+    if !problem.bytes.begins(with: broker) { text.append("", bytes: broker, ": ") }
+    text.append(bytes: problem.bytes)
+  }
+
+  /// Returns a connection to the broker, which is not made yet.
+  func connection() -> TLSConnection {
+    TLSConnection(
+      address: broker.span, port: port, tls, isEncrypted ? .configured : .plain)
+  }
 
   // MARK: - Reading
 

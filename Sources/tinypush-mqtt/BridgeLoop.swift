@@ -12,7 +12,6 @@ struct BridgeLoop: ~Copyable {
   /// How many bytes are read before the loop looks at signals and clocks.
   private static let bytesMax = 1_048_576
 
-  var broker: CString
   /// The file of the broker and the rules.
   private let path: UnsafePointer<CChar>
   let spool: CString
@@ -25,16 +24,9 @@ struct BridgeLoop: ~Copyable {
   /// Whether the last file could not be written.
   private var isSpoolBroken = false
   private var isReloadWanted = false
-  /// How long the machine has been suspended since it started.
-  private var asleep = Clock.asleep()
+  private var suspension = Suspension()
   /// Whether the state that `systemctl status` shows is a refused subscription.
   var showsRefusal = false
-  /// Whether SIGHUP means that the terminal has closed.
-  ///
-  /// For a service it asks to read the rules again.
-  private let endsWithTerminal =
-    EnvironmentVariable.notifySocket.pointer == nil
-    && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   /// The agent's status page.
   private let page: CString
   private var fleet: FleetState
@@ -52,12 +44,9 @@ struct BridgeLoop: ~Copyable {
     page: Span<UInt8>, isTakeover: Bool = false
   ) {
     self.isTakeover = isTakeover
-    broker = CString(config.broker.span)
     self.path = path
     self.spool = CString(spool)
-    connection = TLSConnection(
-      address: config.broker.span, port: config.port, config.tls,
-      config.isEncrypted ? .configured : .plain)
+    connection = config.connection()
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     let now = Clock.now()
@@ -79,7 +68,7 @@ struct BridgeLoop: ~Copyable {
     while !isStopping {
       if isReloadWanted { reload() }
       log.catchUp()
-      noticeSleep()
+      if let time = suspension.lasted() { bridge.slept(time) }
       let now = Clock.now()
       if let dialAt = bridge.dialAt {
         // The socket is not connected before its first event.
@@ -111,26 +100,17 @@ struct BridgeLoop: ~Copyable {
       switch events.source(index) {
       case .signals:
         while let signal = events.takeSignal() {
-          if signal == UInt32(SIGHUP), !endsWithTerminal, !isTakeover {
+          if signal == UInt32(SIGHUP), !events.endsWithTerminal, !isTakeover {
             isReloadWanted = true
           } else {
             clinux_notify("STOPPING=1")
-            isStopping = true
+            stop(isTakeover ? .tryLater : .ok)
           }
         }
       case .clock:
         _ = events.takeClockChange()
       case .descriptor: break
       }
-    }
-  }
-
-  /// Notes that the machine was suspended during the wait.
-  private mutating func noticeSleep() {
-    let before = asleep
-    asleep = Clock.asleep()
-    if asleep > before + .seconds(1) {
-      bridge.slept(.milliseconds(asleep.milliseconds - before.milliseconds))
     }
   }
 
@@ -148,10 +128,10 @@ struct BridgeLoop: ~Copyable {
 
   private mutating func connectionFailed() {
     var text = Text()
-    text.append("cannot connect to the broker ", cString: broker.pointer)
-    text.append(": ", bytes: connection.problem.bytes)
+    BridgeConfig.appendUnreachable(config.broker.span, connection.problem, to: &text)
     tell(connection.isOurFault ? .error : .warning, text)
     hangUp(needsPerson: connection.isOurFault)
+    if isTakeover { stop(.unavailable) }
   }
 
   private mutating func hangUp(needsPerson: Bool) {
@@ -221,7 +201,7 @@ struct BridgeLoop: ~Copyable {
     if let step = try? bridge.next(at: now), step == .write { write(at: now) }
     guard bridge.isUp else { return }
     var text = Text()
-    text.append("connection to the broker ", cString: broker.pointer)
+    text.append("connection to the broker ", cString: config.broker.pointer)
     text.append(" ended: ", bytes: connection.problem.bytes)
     if let other {
       text.append(" before the broker answered; does it want tls = yes? The next attempt is with ")
@@ -238,7 +218,7 @@ struct BridgeLoop: ~Copyable {
     let other = bridge.failed(problem)
     send(at: Clock.now())
     var text = Text()
-    text.append("broker ", cString: broker.pointer, ": ")
+    text.append("broker ", cString: config.broker.pointer, ": ")
     problem.append(to: &text)
     var hasOtherWay = false
     if problem == .refused(0x87) { hasOtherWay = fleet.notAuthorized(&text) }
@@ -366,10 +346,7 @@ struct BridgeLoop: ~Copyable {
     send(at: now)
     connection.hangUp(epoll: events.epoll, closeNotify: true)
     bridge.beginAnew(config.session, at: now)
-    broker = CString(config.broker.span)
-    connection = TLSConnection(
-      address: broker.span, port: config.port, config.tls, config.isEncrypted ? .configured : .plain
-    )
+    connection = config.connection()
     fleet = FleetState(config, page: page.span)
   }
 }

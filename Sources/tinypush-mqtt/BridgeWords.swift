@@ -18,7 +18,7 @@ extension BridgeLoop {
 
   mutating func logStart() {
     var text = Text()
-    text.append("messages from ", cString: broker.pointer)
+    text.append("messages from ", cString: config.broker.pointer)
     text.append(
       ", ", bridge.rules.count, bridge.rules.count == 1 ? " rule, into " : " rules, into ")
     text.append(cString: spool.pointer)
@@ -39,7 +39,7 @@ extension BridgeLoop {
 
   mutating func logConnection(_ hasSession: Bool, isLost: Bool) {
     var text = Text()
-    text.append("connected to the broker ", cString: broker.pointer)
+    text.append("connected to the broker ", cString: config.broker.pointer)
     if bridge.version == .v3 { text.append(" with MQTT 3.1.1") }
     if isLost {
       text.append(
@@ -68,7 +68,7 @@ extension BridgeLoop {
   mutating func logAcceptance(of filter: Int, _ quality: UInt8, hasRefused: Bool) {
     if showsRefusal, !hasRefused {
       var text = Text()
-      text.append("the broker ", cString: broker.pointer)
+      text.append("the broker ", cString: config.broker.pointer)
       text.append(" accepts each subscription now")
       tell(.info, text)
     }

@@ -27,9 +27,7 @@ struct BrokerVisit: ~Copyable {
     var settings = BrokerSession.Settings()
     settings.sessionSeconds = 0
     session = BrokerSession(settings)
-    connection = TLSConnection(
-      address: config.broker.span, port: config.port, config.tls,
-      config.isEncrypted ? .configured : .plain)
+    connection = config.connection()
     // Two visits from two machines must not disconnect each other.
     var number: UInt32 = 0
     _ = getrandom(&number, 4, 0)
@@ -61,8 +59,9 @@ struct BrokerVisit: ~Copyable {
     isAccepted = false
     hasAnswered = false
     guard connection.connect(epoll: epoll, config: tls) else {
-      problem.append("cannot connect to the broker ", cString: broker.pointer, ": ")
-      problem.append(bytes: connection.problem.unsafeBytes)
+      var text = Text(capacity: 1024)
+      BridgeConfig.appendUnreachable(broker.span, connection.problem, to: &text)
+      problem.append(text)
       return false
     }
     session.connect(login, version, at: Clock.now())

@@ -147,20 +147,15 @@ struct FleetListing: ~Copyable {
 
   /// Returns when a box published its state, in UNIX seconds.
   private static func time(_ payload: Span<UInt8>) -> Int64 {
-    let digits = digits("time", payload)
-    var time: Int64 = 0
-    for index in digits.indices { time = time * 10 + Int64(digits[index].digitValue) }
-    return time
+    Int64(digits("time", payload).wholeNumber ?? 0)
   }
 
   /// Returns the digits of a whole number; empty if the member is none.
   @_lifetime(copy payload)
   private static func digits(_ name: StaticString, _ payload: Span<UInt8>) -> Span<UInt8> {
-    let none = payload.extracting(0..<0)
-    guard let range = PayloadPath.find(name.span, in: payload), range.count <= 18 else {
-      return none
-    }
-    for index in range where !payload[index].isDigit { return none }
+    guard let range = PayloadPath.find(name.span, in: payload),
+      payload.extracting(range).wholeNumber != nil
+    else { return payload.extracting(0..<0) }
     return payload.extracting(range)
   }
 

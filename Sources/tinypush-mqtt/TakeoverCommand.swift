@@ -18,7 +18,8 @@ enum TakeoverCommand {
       \t\
 
       Exit status: 0 all is taken; 66 the broker keeps nothing for this client ID;
-      75 the connection ended: run it again, unless the other box is back.
+      69 the broker cannot be reached; 75 a signal or the end of the connection came
+      first: run it again, unless the other box is back.
 
       """, run)
 

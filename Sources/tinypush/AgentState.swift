@@ -73,7 +73,7 @@ struct AgentState: ~Copyable {
       case .sent:
         if reading.page.held == 0 { code = "sent" }
         why.append(
-          reading.page.service == .binary
+          reading.page.pushProtocol == .binary
             ? "sent, waiting for the answer or for settle" : "sent, waiting for the answer")
       case .beingSent: why.append("being sent")
       case .goesAgain: why.append("to be sent again")

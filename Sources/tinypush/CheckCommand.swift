@@ -63,7 +63,7 @@ enum CheckCommand {
     }
     try arguments.readConfig(into: &config, for: .command)
     var report = CheckReport(isJSON: isJSON)
-    var lists = CheckedLists(config.recipients.pointer, config.courier.rules.service)
+    var lists = CheckedLists(config.recipients.pointer, config.courier.rules.pushProtocol)
     var failure: ExitStatus?
     var index = 0
     while let path = arguments.operand(index) {
@@ -77,7 +77,7 @@ enum CheckCommand {
           continue
         }
         if isRecipients || lists.holds(path) {
-          RecipientsCheck.run(&source, config.courier.rules.service, &report)
+          RecipientsCheck.run(&source, config.courier.rules.pushProtocol, &report)
         } else {
           NotificationsCheck.run(&source, config.courier.rules, &lists, &report)
         }
@@ -191,9 +191,9 @@ enum NotificationsCheck {
 enum RecipientsCheck {
   @inline(never)
   static func run(
-    _ source: inout SourceText, _ service: PushProtocol, _ report: inout CheckReport
+    _ source: inout SourceText, _ pushProtocol: PushProtocol, _ report: inout CheckReport
   ) {
-    var tally = read(&source, service, &report)
+    var tally = read(&source, pushProtocol, &report)
     if tally.count == 0, source.failure == nil {
       tally = CheckReport.Tally(count: 1, refused: 1)
       report.take(Finding(.listEmpty, at: 0))
@@ -204,7 +204,7 @@ enum RecipientsCheck {
 
   /// Reads the lines of a recipients file, and reports the wrong ones.
   static func read(
-    _ source: inout SourceText, _ service: PushProtocol, _ report: inout CheckReport
+    _ source: inout SourceText, _ pushProtocol: PushProtocol, _ report: inout CheckReport
   ) -> CheckReport.Tally {
     var tally = CheckReport.Tally()
     var start = 0
@@ -228,7 +228,7 @@ enum RecipientsCheck {
       } else if end - start > RecipientsFile.lineBytesMax {
         refuse(.tooLong, at: start, &source, &tally, &report)
       } else {
-        switch RecipientsFile.read(text.extracting(start..<end), for: service) {
+        switch RecipientsFile.read(text.extracting(start..<end), for: pushProtocol) {
         case .nothing: break
         case .recipient: tally.count += 1
         case .wrong(let problem, let at):

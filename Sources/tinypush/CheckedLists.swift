@@ -21,13 +21,13 @@ struct CheckedLists: ~Copyable {
   }
 
   private let directory: UnsafePointer<CChar>
-  private let service: PushProtocol
+  private let pushProtocol: PushProtocol
   /// Each name, a line feed, and the state; a file that does not fit here is checked each time.
   private var known = Text(capacity: 65_536)
 
-  init(_ directory: UnsafePointer<CChar>, _ service: PushProtocol) {
+  init(_ directory: UnsafePointer<CChar>, _ pushProtocol: PushProtocol) {
     self.directory = directory
-    self.service = service
+    self.pushProtocol = pushProtocol
   }
 
   @inline(never)
@@ -104,7 +104,7 @@ struct CheckedLists: ~Copyable {
       return .missing
     }
     var source = SourceText(path.pointer, descriptor)
-    let tally = RecipientsCheck.read(&source, service, &report)
+    let tally = RecipientsCheck.read(&source, pushProtocol, &report)
     if tally.refused > 0 { report.sum(path.pointer, tally, "recipient") }
     if source.failure != nil { return .unreadable }
     return tally.count == 0 ? .empty : .good

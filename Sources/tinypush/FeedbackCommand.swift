@@ -50,7 +50,7 @@ enum FeedbackCommand {
       try FeedbackPull(config, message: &message)
     }
     var lines = TokenLines(isJSON: isJSON, keeps: true)
-    let hasService = config.courier.rules.service == .binary
+    let hasService = config.courier.rules.pushProtocol == .binary
     let status = pull.run(config) { token, time, outcome in
       if !isQuiet { lines.print(token, time, state(outcome)) }
     }

@@ -76,7 +76,7 @@ enum RecipientCommand {
     }
     let recipient = try recipient(arguments, isNew: action == .add)
     let token = recipient.token
-    guard action == .remove || recipient.canBeSent(by: config.courier.rules.service) else {
+    guard action == .remove || recipient.canBeSent(by: config.courier.rules.pushProtocol) else {
       throw arguments.fail(.usage, RecipientsFile.Problem.tokenSizeOfBinary.text)
     }
     // A token of Apple's has 32 bytes or more, and half of one is soon pasted.
@@ -235,7 +235,7 @@ enum RecipientCommand {
       try name(operand, arguments)
       index += 1
     }
-    let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
     var lines = RecipientLines(isJSON: isJSON, config)
     var status = ExitStatus.ok
     if arguments.operand(1) == nil {

@@ -17,7 +17,7 @@ enum StatusJSON {
     text.member("changed_at", number: UInt64(clamping: page.main.changedAt))
     page.appendWords(to: &word)
     text.member("detail", string: word)
-    text.member("protocol", word: page.service.name)
+    text.member("protocol", word: page.pushProtocol.name)
     if let reason = page.refusedConfiguration {
       text.member("configuration_refused", string: reason.name)
     }

@@ -185,11 +185,11 @@ struct StatusScreen: ~Copyable {
     let values: InlineArray<12, UInt64> = [
       counters.sent, counters.refused, counters.repeated, counters.settledByProof,
       counters.failedCheck, counters.uncertain,
-      page.service == .binary ? counters.settledByTime : counters.gone, counters.suppressed,
+      page.pushProtocol == .binary ? counters.settledByTime : counters.gone, counters.suppressed,
       counters.expired, counters.connections, counters.superseded, counters.postponed,
     ]
     // For the binary protocol, some fields have other names.
-    let others = page.service == .binary ? 12 : 0
+    let others = page.pushProtocol == .binary ? 12 : 0
     let fieldsInLine = columns.map { $0 >= 75 ? 3 : $0 >= 58 ? 2 : 1 } ?? 3
     for row in stride(from: 0, to: 12, by: 3) {
       let isWide = fieldsInLine == 1
@@ -247,7 +247,7 @@ struct StatusScreen: ~Copyable {
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
     let isNarrow = columns.map { $0 < 74 } ?? false
-    let isBinary = page.service == .binary
+    let isBinary = page.pushProtocol == .binary
     let explanation: StaticString =
       isBinary ? "from the spool to the gateway" : "from the spool to the answer"
     terminal.begin(.dim, in: &line)

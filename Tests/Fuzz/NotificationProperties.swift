@@ -107,7 +107,7 @@ private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
           lifetime: one.lifetime, collapseKey: one.collapseKey,
           renditions: one.localized.isEmpty && !one.isTrimmed
             ? [] : languages.map { rendition(of: one, for: $0, in: piece, rules) }))
-      if rules.service == .http2, !isFitForHeaders(one, in: piece) { return nil }
+      if rules.pushProtocol == .http2, !isFitForHeaders(one, in: piece) { return nil }
       for index in 0..<findings.count where findings[index].offset > piece.count { return nil }
     case .refused(let refusal, let object):
       guard object.lowerBound >= 0, object.upperBound <= piece.count else { return nil }
@@ -175,7 +175,7 @@ private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> Strin
       let digits = Array(text[token])
       guard let bytes = DeviceToken(printed: digits.span) else { return "no token at \(token)" }
       if bytes.count != Frame.tokenByteCount {
-        if rules.service == .http2 { continue }
+        if rules.pushProtocol == .http2 { continue }
         return "a token of \(bytes.count) bytes"
       }
       if let violation = frameViolation(Array(text[payload]), count, bytes, priority) {

@@ -77,7 +77,7 @@ public final class Trial {
     isOnce = random.oneIn(3)
     faults = Faults(&random, once: isOnce)
     world = World(seed: seed, once: isOnce) {
-      $0.rules.service = way == .http2 ? .http2 : .binary
+      $0.rules.pushProtocol = way == .http2 ? .http2 : .binary
       $0.window = random.pick([16, 16, 40, 500])
       $0.uncertain = random.oneIn(12) ? .drop : .resend
       $0.linger = .milliseconds(random.pick([0, 20, 100]))

@@ -66,8 +66,8 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("environment", "development") { $0.environment == .development })
   #expect(takes("environment", "sandbox") { $0.environment == .development })
   #expect(takes("environment", "local") { $0.environment == .local })
-  #expect(takes("protocol", "http2", after: "binary") { $0.courier.rules.service == .http2 })
-  #expect(takes("protocol", "binary") { $0.courier.rules.service == .binary })
+  #expect(takes("protocol", "http2", after: "binary") { $0.courier.rules.pushProtocol == .http2 })
+  #expect(takes("protocol", "binary") { $0.courier.rules.pushProtocol == .binary })
   #expect(takes("signing-key", "/s.p8") { String($0.signingKey.span) == "/s.p8" })
   #expect(takes("key-id", "ABC123DEFG") { String($0.keyID.span) == "ABC123DEFG" })
   #expect(takes("team-id", "0123456789") { String($0.teamID.span) == "0123456789" })
@@ -134,8 +134,8 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
 @Test func `the defaults of the table are those of the courier and the links`() {
   let config = Config()
   var courier = config.courier
-  #expect(courier.rules.service == .http2)
-  courier.rules.service = Courier.Settings().rules.service
+  #expect(courier.rules.pushProtocol == .http2)
+  courier.rules.pushProtocol = Courier.Settings().rules.pushProtocol
   #expect("\(courier)" == "\(Courier.Settings())")
   #expect("\(config.binary)" == "\(BinaryLink.Settings())")
   #expect(config.failedLimits.bytes == FailedLimits().bytes)

@@ -41,6 +41,19 @@ private let notYet = #", "not-before": 1700000100"#
   #expect(world.waiting == [])
 }
 
+@Test func `a replaced notification leaves only when the newer one survives a power cut`() {
+  let world = World()
+  world.canDial = { _ in false }
+  world.put("a", 1, collapsing: "door")
+  world.run(.seconds(1))
+  world.put("b", 1, collapsing: "door")
+  var steps: [Word] = []
+  world.beforeStep = { word in if word == .sync || word == .remove { steps.append(word) } }
+  world.run(.seconds(10))
+  #expect(steps == [.sync, .remove])
+  #expect(world.waiting == ["b"])
+}
+
 @Test(arguments: [("a", "b"), ("b", "a")])
 func `the file that came last replaces the others, whatever its name`(first: String, last: String) {
   let world = World()

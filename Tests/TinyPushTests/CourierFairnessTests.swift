@@ -197,7 +197,7 @@ func `a lone alert during a bulk file waits for what is in flight, no more`(memb
 }
 
 @Test func `urgent notifications and those of priority 10 go before 5 and 1`() {
-  let world = World { $0.rules.service = .http2 }
+  let world = World { $0.rules.pushProtocol = .http2 }
   let members = [
     #", "priority": 1"#, #", "priority": 5"#, #", "priority": 5, "urgent": true"#,
     #", "priority": 10"#, "",

@@ -296,6 +296,28 @@ func `what was not read yet of a file that somebody drops is not sent either`(is
   #expect(world.courier.counters.duplicates == 0)
 }
 
+@Test func `nothing of a large file that was dropped while it was read is sent again`() {
+  let world = World(once: true)
+  world.forbidsLoss = false
+  world.readBytesMax = 4096
+  world.put("a", text: (1...1000).map { World.notification($0) }.joined(separator: "\n"))
+  var isDropped = false
+  world.beforeStep = { [unowned world] word in
+    if word == .write, let name = world.taken.keys.first {
+      _ = world.disk.remove(name, bytes: .max)
+    }
+    // The agent finds no file before it hears of the drop.
+    guard world.counts(.fileChanged) == 1, !isDropped else { return }
+    isDropped = true
+    world.courier.dropRemoved { _ in true }
+    world.cutAtOnce()
+  }
+  world.runToEnd()
+  #expect(isDropped)
+  #expect(world.courier.counters.uncertain > 0)
+  #expect(world.courier.counters.repeated == 0)
+}
+
 @Test func `a large file that somebody removes from taken/ is given up, and delays no other`() {
   let world = World(once: true)
   world.forbidsLoss = false

@@ -9,7 +9,7 @@ func http2World(
   usesProviderToken: Bool = false, once: Bool = false, streams: Int = 200, window: Int = 0
 ) -> (World, HTTP2Service) {
   let world = World(once: once) {
-    $0.rules.service = .http2
+    $0.rules.pushProtocol = .http2
     if window > 0 { $0.window = window }
     $0.streams = streams
     $0.answerTimeout = .seconds(30)

@@ -145,13 +145,13 @@ private final class Known {
     _ old: [SuppressionRecord] = [], _ recent: [SuppressionRecord] = [],
     isGatewayRight: Bool = true
   ) {
-    if isGatewayRight { suppression.trustGateway() }
+    if isGatewayRight { suppression.learned.trustGateway() }
     suppression.lists.list = SuppressionList(listBytes(old))
     suppression.lists.recent = SuppressionList(listBytes(recent))
   }
 
   func forbids(_ number: Int, registered: UInt32 = 0, now: Int64? = now) -> Bool {
-    suppression.forbids(token(number), registered: registered, now: now)
+    suppression.record(forbidding: token(number), registered: registered, now: now) != nil
   }
 
   var mustBeKept: Bool { suppression.mustBeKept() }
@@ -248,7 +248,7 @@ func `a registration in the same second or later lifts a suppression and is lear
   #expect(known.forbids(1), "the record was not saved")
   known.suppression.retry()
   #expect(!known.mustBeKept)
-  known.suppression.trustGateway()
+  known.suppression.learned.trustGateway()
   #expect(known.mustBeKept)
   known.suppression.kept(true)
   #expect(!known.forbids(1))

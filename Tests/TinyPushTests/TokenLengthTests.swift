@@ -86,7 +86,7 @@ fileprivate func `a recipients file takes each token that its protocol can carry
 /// Returns the path of the request to a token.
 private func path(of token: DeviceToken, _ notification: Notification, _ text: [UInt8]) -> String {
   let rules = Rules(.http2, payloadLimit: nil)
-  var scratch = HeaderText(isUsed: true)
+  var scratch = HeaderText()
   let message = Message(
     token: token, identity: token.identity, payload: notification.payload,
     rendition: Rendition(notification, for: nil, in: text.span, rules), expiration: 0, priority: 10,

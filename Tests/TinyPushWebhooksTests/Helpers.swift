@@ -16,7 +16,7 @@ func refusal(of text: borrowing Text, limit: Int? = nil) -> String? {
   var reader = NotificationReader()
   var findings = Findings()
   var rules = Rules()
-  rules.service = .http2
+  rules.pushProtocol = .http2
   rules.payloadLimit = limit
   while true {
     switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {

@@ -30,7 +30,8 @@ public struct Counters: BitwiseCopyable {
   public var tokensSuppressed: UInt64 = 0
   /// Notifications replaced by a newer one with the same collapse ID.
   public var superseded: UInt64 = 0
-  /// Notifications put into `later/`, to be sent at their `not-before` or when a limit has room.
+  /// Notifications put into `later/`, to be sent at their `not-before`, or when a limit or the
+  /// service has room.
   public var postponed: UInt64 = 0
   /// Alerts over a limit that went to `failed/`.
   public var limited: UInt64 = 0

@@ -40,8 +40,6 @@ public struct Courier: ~Copyable {
   var later = LaterFiles()
   var troubles = DiskTroubles()
   var renaming = Renaming()
-  /// When files that wait for the rest of a notification, or for a recipients file, go on.
-  var nextWaitAt: Instant?
   /// The name of the file of the present step, and its next name, each followed by a NUL.
   var name = PathName()
   var target = PathName()
@@ -56,28 +54,8 @@ public struct Courier: ~Copyable {
   var limits: Limits
   /// The notifications with an `again-after` that were sent lately.
   var recentlySent = RecentKeys()
-  /// The subscription of the recipient that was read last, as one word.
-  var address = Text(capacity: Subscription.wordBytesMax)
-  /// The services of browsers that have a lane.
-  var origins = Origins()
-  /// What kept the courier from offering more notifications, by lane.
-  var obstacles: InlineArray<9, Obstacle?> = .init(repeating: nil)
-  /// How fast each lane settles its messages.
-  var paces: InlineArray<9, LanePace> = .init(repeating: LanePace())
-  /// What became of the notifications of each lane since it was given to its service.
-  let laneCounts = FixedBuffer<LaneCounts>(capacity: Lane.count)
-  /// When a lane that takes nothing may have to make room.
-  var roomAt: Instant?
-  /// Whether a file is not read on because its lane takes nothing.
-  var isHeldUp = false
-  /// The lane whose link has the next turn.
-  private var turn = 0
-  /// Whether the file in `new/` that is to be taken was renamed there.
-  var isNewWhole = false
-  /// Whether the next turn belongs to a file that was read in part.
-  var isTurnOfUnread = false
-  /// Whether the last file that was taken up came from `later/`.
-  var wasReleased = false
+  var lanes = Lanes()
+  var turns = Turns()
   private let pinned = Pinned()
 
   /// The most bytes of a batch: one less than a TLS record can hold (RFC 8446 section 5.1).
@@ -99,7 +77,6 @@ public struct Courier: ~Copyable {
     files = TakenFiles(capacity: settings.window + Self.slack)
     outbox = Outbox(capacity: settings.window + Self.slack)
     limits = Limits(perToken: settings.limit, overall: settings.limitAll)
-    for lane in 0..<Lane.count { laneCounts[lane] = LaneCounts() }
   }
 
   // MARK: - Steps
@@ -129,7 +106,7 @@ public struct Courier: ~Copyable {
   /// Returns the first step that a link has before anything else.
   private mutating func advance<L: Link & ~Copyable>(_ link: inout L) -> Step? {
     for number in 0..<link.lanes {
-      let lane = Lane((turn + number) % link.lanes)
+      let lane = Lane((lanes.turn + number) % link.lanes)
       link.select(lane)
       if let step = link.advance(to: time, isStopping: isStopping) { return step }
     }
@@ -139,15 +116,15 @@ public struct Courier: ~Copyable {
   /// Returns the next step of a link; the link after that has the next turn.
   private mutating func linkStep<L: Link & ~Copyable>(_ link: inout L) -> Step? {
     for number in 0..<link.lanes {
-      let lane = Lane((turn + number) % link.lanes)
+      let lane = Lane((lanes.turn + number) % link.lanes)
       link.select(lane)
       let supply = Supply(
-        obstacle: obstacles[lane.index], isAllSent: isAllSent(in: lane),
+        obstacle: lanes.obstacles[lane.index], isAllSent: isAllSent(in: lane),
         wantsConnection: wantsConnection(in: lane)
           && (lane == .devices || outbox.waiting(in: lane) > 0),
         isStopping: isStopping)
       if let step = link.nextStep(supply) {
-        turn = lane.index + 1
+        lanes.turn = lane.index + 1
         return step
       }
     }
@@ -175,15 +152,15 @@ public struct Courier: ~Copyable {
       let lane = outbox[message].lane.index
       if case .returned = outcome {
       } else {
-        paces[lane].settle(
+        lanes.paces[lane].settle(
           of: outbox.count(of: Lane(lane)), isOfDevices: lane == Lane.devices.index, at: time.now)
       }
       switch outcome {
       case .accepted(let isProved):
         if isProved { counters.settledByProof += 1 } else { counters.settledByTime += 1 }
-        laneCounts[lane].accept()
+        lanes.counts[lane].accept()
         // What a browser's service accepts proves nothing for the device tokens.
-        if lane == Lane.devices.index { suppression.trustGateway() }
+        if lane == Lane.devices.index { suppression.learned.trustGateway() }
         while let token = link.takeProved() { accepted.accept(token, at: time.now) }
         decide(message, .accepted(isProved: isProved))
       case .superseded:
@@ -192,7 +169,7 @@ public struct Courier: ~Copyable {
       case .dropped: decide(message, .dropped)
       case .rejected(let rejection):
         counters.recordRejection(rejection)
-        laneCounts[lane].refuse(rejection)
+        lanes.counts[lane].refuse(rejection)
         decide(message, .rejected(rejection))
       case .returned(let wasSent, let notBefore):
         if wasSent { outbox[message].wasSent = true }
@@ -253,7 +230,7 @@ public struct Courier: ~Copyable {
 
   /// Whether everything in the spool was read, and nothing waits for its time.
   private var isAllRead: Bool {
-    reader.file == nil && files.unreadCount == 0 && nextWaitAt == nil
+    reader.file == nil && files.unreadCount == 0 && turns.waitsUntil == nil
       && outbox.count(in: .delayed) == 0
       && (isStopping || waiting.isExhausted && !later.isDue(time.wallSeconds))
   }
@@ -289,8 +266,8 @@ public struct Courier: ~Copyable {
     earliest.include(reader.pausedUntil, after: now)
     earliest.include(renaming.dueAt, after: now)
     guard !isStopping else { return earliest }
-    earliest.include(nextWaitAt, after: now)
-    earliest.include(roomAt, after: now)
+    earliest.include(turns.waitsUntil, after: now)
+    earliest.include(lanes.roomAt, after: now)
     earliest.include(outbox.nextDueAt, after: now)
     waiting.forEachDeadline { earliest.include($0, after: now) }
     troubles.forEachDeadline { earliest.include($0, after: now) }

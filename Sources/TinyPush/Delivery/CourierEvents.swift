@@ -65,7 +65,7 @@ extension Courier {
     guard TakenName(name) != nil, !isStopping else { return }
     guard let file = files.find(name) else { return waiting.isTakenWanted = true }
     files.changed(file)
-    nextWaitAt = nextWaitAt.map { _ in time.now }
+    turns.waitsUntil = turns.waitsUntil.map { _ in time.now }
   }
 
   /// Drops the files that are no longer in `taken/`: what no link has is not sent.
@@ -73,7 +73,7 @@ extension Courier {
   /// - Parameter isGone: returns whether `taken/` has no file of this name.
   public mutating func dropRemoved(_ isGone: (Span<UInt8>) -> Bool) {
     files.forEach { number in
-      guard files[number].fate != .isGone else { return }
+      guard !files[number].isDropped else { return }
       var name = Text(capacity: 300)
       files.appendTakenName(number, to: &name)
       guard isGone(name.bytes) else { return }

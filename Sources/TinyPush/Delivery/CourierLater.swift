@@ -13,7 +13,7 @@ extension Courier {
   ///
   /// The file that it came from does not wait for it.
   @inline(never)
-  mutating func postpone(_ notification: Notification, _ text: UInt16) {
+  mutating func postponeWhole(_ notification: Notification, _ text: UInt16) {
     let entry = outbox[text: text]
     if notification.collapseKey != 0 { replaceRest(of: text) }
     later.setFileName(
@@ -28,7 +28,7 @@ extension Courier {
   /// The wait for a service grows with the age of the notification, so that few files are written.
   /// After a stop it is short, since somebody may have mended what was wrong.
   @inline(never)
-  mutating func postpone(_ message: MessageNumber) {
+  mutating func postponeStuck(_ message: MessageNumber) {
     let entry = outbox[message]
     let file = outbox[text: entry.text].file
     guard let notification = notification(entry.text) else {

@@ -12,7 +12,7 @@ extension Courier {
   mutating func admit(_ message: MessageNumber, _ notification: Notification) -> Bool {
     let entry = outbox[message]
     if isDuplicate(notification, entry) {
-      settle(message, .duplicate)
+      recordSettlement(of: message, .duplicate)
       return false
     }
     // Somebody who sends a refused alert again wants the alert in spite of the limit.

@@ -13,13 +13,13 @@ extension Courier {
     link.select(lane)
     while !recorder.isPending, let message = outbox.nextToSend(in: lane) {
       guard link.isOpen else {
-        obstacles[lane.index] = .closed
+        lanes.obstacles[lane.index] = .closed
         return
       }
       if isStopping { return }
       let entry = outbox[message]
       if let why = link.obstacle(payloadBytes: Int(entry.payloadBytes)) {
-        obstacles[lane.index] = why
+        lanes.obstacles[lane.index] = why
         return
       }
       guard let notification = notification(entry.text) else {
@@ -41,7 +41,7 @@ extension Courier {
   ) -> Bool {
     let entry = outbox[message]
     if let why = link.obstacle(payloadBytes: rendition.bytes) {
-      obstacles[entry.lane.index] = why
+      lanes.obstacles[entry.lane.index] = why
       return false
     }
     let text = outbox[text: entry.text]
@@ -49,7 +49,7 @@ extension Courier {
     let identity = entry.token.identity
     if let outcome = reasonNotToSend(notification, entry, identity, from: born) {
       if entry.isAdmitted { forgetSending(notification, entry) }
-      settle(message, outcome)
+      recordSettlement(of: message, outcome)
       return true
     }
     if !entry.isAdmitted {
@@ -83,8 +83,8 @@ extension Courier {
       ? 0 : UInt64(files[text.file].age) << 32 | UInt64(UInt32(clamping: text.offset))
   }
 
-  /// Settles and reports a message that is not delivered and needs no record.
-  mutating func settle(_ message: MessageNumber, _ outcome: Settlement.Outcome) {
+  /// Prepares the report of a message that is not delivered, after which the message is settled.
+  mutating func recordSettlement(of message: MessageNumber, _ outcome: Settlement.Outcome) {
     outbox.touch(outbox[message].text)
     recorder.settle(outcome, outbox[message].text, message, in: outbox)
   }
@@ -100,12 +100,12 @@ extension Courier {
       return .expired
     }
     let registered = registration(of: entry, notification)
-    guard suppression.forbids(token, registered: registered, now: time.wallSeconds) else {
-      return nil
-    }
+    guard
+      let record = suppression.record(
+        forbidding: token, registered: registered, now: time.wallSeconds)
+    else { return nil }
     counters.suppressed += 1
-    let record = suppression.find(token)
-    return .suppressed(record?.reason ?? .byHand, since: record?.time ?? 0)
+    return .suppressed(record.reason, since: record.time)
   }
 
   /// Returns when the app last registered the token, in UNIX seconds; 0: unknown.

@@ -18,10 +18,10 @@ extension Courier {
   }
 
   /// Whether a program may still have the file open, if the agent cannot find out.
-  public var mayFileGrow: Bool { reader.file.map { files[$0].mayGrow } ?? !isNewWhole }
+  public var mayFileGrow: Bool { reader.file.map { files[$0].mayGrow } ?? !turns.isNewWhole }
 
   /// Whether the file in `new/` was renamed there, so that no program writes to it.
-  public var isNewFileWhole: Bool { isNewWhole }
+  public var isNewFileWhole: Bool { turns.isNewWhole }
 
   /// Handles the result of reading a file.
   public mutating func read(_ result: ReadResult) {

@@ -1,4 +1,4 @@
-/// Offering a notification to its own device tokens, and to those of its recipients files.
+/// Offering a notification to its own recipients, and to those of its recipients files.
 extension Courier {
   /// Reads on in the recipients of the notification that was read last.
   @_optimize(speed)
@@ -10,7 +10,7 @@ extension Courier {
     // If the clock was set back since, a notification that has messages is sent all the same.
     if outbox[text: text].isUntouched, outbox[text: text].messages == 0, isEarly(notification) {
       outbox.touch(text)
-      postpone(notification, text)
+      postponeWhole(notification, text)
       return .goOn
     }
     while reader.cursor.recipient < UInt32(notification.tokens) {
@@ -20,7 +20,7 @@ extension Courier {
         ? notification.firstToken
         : notification.nextString(after: start, in: outbox.text(text))
       if let recipient = RecipientsFile.Recipient(
-        printed: outbox.text(text).extracting(digits), address: &address)
+        printed: outbox.text(text).extracting(digits), address: &reader.address)
       {
         if let progression = add(notification, text, recipient, &link) { return progression }
       }
@@ -81,14 +81,14 @@ extension Courier {
     var subscription = Outbox.none
     if !recipient.subscription.isEmpty {
       let entry = outbox[text: text]
-      guard let number = outbox.add(subscription: address.unsafeBytes, of: entry) else {
+      guard let number = outbox.add(subscription: reader.address.unsafeBytes, of: entry) else {
         noteFull(link)
         return .stop
       }
       subscription = number
     }
     reader.turn += 1
-    if outbox.count(of: lane) == 0 { paces[lane.index].begin(at: time.now) }
+    if outbox.count(of: lane) == 0 { lanes.paces[lane.index].begin(at: time.now) }
     let rendition = Rendition(
       notification, for: recipient.language, in: outbox.text(text), settings.rules)
     let isFirst = outbox.nextToSend(in: lane) == nil
@@ -120,16 +120,16 @@ extension Courier {
       if reader.recipientsText != text || reader.recipientsList != reader.cursor.list {
         beginList(notification, text)
       }
-      switch reader.recipientsReader.next(for: settings.rules.service) {
+      switch reader.recipientsReader.next(for: settings.rules.pushProtocol) {
       case .more:
         name.set { reader.recipientsReader.appendName(to: &$0) }
         return .wants(.readRecipients)
       case .recipient(let recipient):
         if !recipient.subscription.isEmpty {
           let text = reader.recipientsReader.subscription(of: recipient)
-          address.clear()
+          reader.address.clear()
           do throws(Subscription.Problem) {
-            try Subscription(text).append(of: text, to: &address)
+            try Subscription(text).append(of: text, to: &reader.address)
           } catch {}
         }
         if let progression = add(notification, text, recipient, &link) { return progression }
@@ -194,17 +194,17 @@ extension Courier {
       return (.devices, settings.hasDevices ? nil : .rejected(Rejection(.noDeviceService)))
     }
     guard settings.hasWebPush else { return (.devices, .rejected(Rejection(.noWebPush))) }
-    let word = address.unsafeBytes
+    let word = reader.address.unsafeBytes
     do throws(Subscription.Problem) {
       let authority = word.extracting(try Subscription(word).authority)
-      if let lane = origins.lane(of: authority) { return (lane, nil) }
-      if let lane = origins.assign(authority, where: { outbox.count(of: $0) == 0 }) {
+      if let lane = lanes.origins.lane(of: authority) { return (lane, nil) }
+      if let lane = lanes.origins.assign(authority, where: { outbox.count(of: $0) == 0 }) {
         assign(lane, to: authority, &link)
         return (lane, nil)
       }
       if let stuck = longestStuckLane(of: link.lanes) {
         outbox.postponeAll(in: stuck)
-        _ = origins.assign(authority) { $0 == stuck }
+        _ = lanes.origins.assign(authority) { $0 == stuck }
         assign(stuck, to: authority, &link)
         return (stuck, nil)
       }
@@ -216,17 +216,17 @@ extension Courier {
   private mutating func assign<L: Link & ~Copyable>(
     _ lane: Lane, to authority: Span<UInt8>, _ link: inout L
   ) {
-    laneCounts[lane.index] = LaneCounts()
-    paces[lane.index] = LanePace()
+    lanes.counts[lane.index] = LaneCounts()
+    lanes.paces[lane.index] = LanePace()
     link.select(lane)
     link.assign(to: authority)
   }
 
   /// The lane of browsers that has settled nothing for longest, if any is stuck.
-  private func longestStuckLane(of lanes: Int) -> Lane? {
+  private func longestStuckLane(of count: Int) -> Lane? {
     var longest: Lane?
-    for number in 1..<lanes where isStuck(Lane(number)) {
-      if longest.map({ paces[number].stuckAt < paces[$0.index].stuckAt }) ?? true {
+    for number in 1..<count where isStuck(Lane(number)) {
+      if longest.map({ lanes.paces[number].stuckAt < lanes.paces[$0.index].stuckAt }) ?? true {
         longest = Lane(number)
       }
     }

@@ -148,7 +148,7 @@ extension Courier {
     let file = outbox[text: entry.text].file
     outbox.move(message, to: .link)
     if case .postponed = entry.outcome {
-      return files[file].isDropped ? drop(message) : postpone(message)
+      return files[file].isDropped ? drop(message) : postponeStuck(message)
     }
     guard case .rejected(let rejection) = entry.outcome, let notification = notification(entry.text)
     else { return recorder.settle(entry.outcome, entry.text, message, in: outbox) }
@@ -161,7 +161,7 @@ extension Courier {
       if !wasKnown, suppression.isForbidden(entry.token.identity) {
         report(.tokenGone(entry.token.firstDigits), file)
       }
-      return settle(message, entry.outcome)
+      return recordSettlement(of: message, entry.outcome)
     }
     recorder.reject(
       rejection, notification, message, in: outbox, files,
@@ -205,13 +205,16 @@ extension Courier {
     case .failedCheck: counters.failedCheck += 1
     default: break
     }
-    guard pending.suppressesToken, let message = pending.message else { return }
+    guard case .rejected(let rejection) = pending.settlement.outcome, rejection.suppressesToken,
+      let message = pending.message
+    else { return }
     let entry = outbox[message]
     guard let notification = notification(entry.text) else { return }
     let token = entry.token
+    let isSpared = accepted.spares(token.identity.hash, at: time.now)
     accepted.refuse(token.identity.hash, at: time.now)
     let file = pending.file!
-    if pending.isSpared { return report(.tokenSpared(token.firstDigits), file) }
+    if isSpared { return report(.tokenSpared(token.firstDigits), file) }
     let wasKnown = suppression.isForbidden(token.identity)
     suppression.learnInvalid(
       token.identity, registered: registration(of: entry, notification), now: time.wallSeconds)
@@ -245,6 +248,6 @@ extension Courier {
     guard !isSynced else { return troubles.synced(&reports) }
     troubles.couldNotRecord(at: time.now, &reports)
     later.endCancelling()
-    suppression.forgetInvalidTokens()
+    suppression.learned.forgetInvalidTokens()
   }
 }

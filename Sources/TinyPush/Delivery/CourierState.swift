@@ -13,9 +13,9 @@ extension Courier {
   @inline(never)
   public func mostMissed() -> (lane: Lane, since: Instant)? {
     var most: (lane: Lane, since: Instant)?
-    let first = settings.rules.service == .http2 && settings.hasWebPush ? 0 : 1
+    let first = settings.rules.pushProtocol == .http2 && settings.hasWebPush ? 0 : 1
     for number in first..<Lane.count where outbox.count(of: Lane(number)) > 0 {
-      let since = paces[number].settledAt
+      let since = lanes.paces[number].settledAt
       if most.map({ since < $0.since }) ?? true { most = (Lane(number), since) }
     }
     return most
@@ -24,13 +24,14 @@ extension Courier {
   /// Whether everything was read, and what a lane has must not be sent for a time.
   public func waits(in lane: Lane, for duration: Duration) -> Bool {
     guard outbox.count(of: lane) > 0, outbox.waiting(in: lane) == 0, reader.file == nil,
-      files.unreadCount == 0, nextWaitAt == nil, waiting.isExhausted, let due = outbox.nextDueAt
+      files.unreadCount == 0, turns.waitsUntil == nil, waiting.isExhausted,
+      let due = outbox.nextDueAt
     else { return false }
     return due >= time.now + duration
   }
 
   /// What became of the notifications of a lane since it was given to its service.
-  public func counts(of lane: Lane) -> LaneCounts { laneCounts[lane.index] }
+  public func counts(of lane: Lane) -> LaneCounts { lanes.counts[lane.index] }
 
   /// The number of known files in `new/` and `taken/` that are not finished.
   ///

@@ -14,8 +14,8 @@ extension Courier {
   /// Returns a step that must be done first.
   @_optimize(speed)
   mutating func intake<L: Link & ~Copyable>(_ link: inout L) -> Step? {
-    obstacles = .init(repeating: nil)
-    roomAt = nil
+    lanes.obstacles = .init(repeating: nil)
+    lanes.roomAt = nil
     outbox.releaseDelayed(at: time.now)
     while true {
       offerWaiting(&link)
@@ -47,7 +47,7 @@ extension Courier {
       recorder.probe()
       return recordStep()
     }
-    if let at = nextWaitAt, at <= time.now { endWaits() }
+    if let at = turns.waitsUntil, at <= time.now { endWaits() }
     if let step = releaseStep() { return step }
     guard let directory = waiting.nextScan(at: time.now) else { return nil }
     if directory == .new { suppression.retry() }
@@ -63,9 +63,9 @@ extension Courier {
     let isAhead =
       link.lanes == 1 && link.isOpen && outbox.waiting(in: .devices) >= Self.readAhead
     let mayTake = isWaiting && hasRoomForFile && !isAhead
-    isHeldUp = false
-    isTurnOfUnread.toggle()
-    if isTurnOfUnread || !mayTake, let file = takeUnread(&link) {
+    lanes.isHeldUp = false
+    turns.isOfUnread.toggle()
+    if turns.isOfUnread || !mayTake, let file = takeUnread(&link) {
       reader.begin(file, files[file].cursor)
       if reader.cursor.text != Outbox.none { resumeRecipients() }
       return true
@@ -75,8 +75,8 @@ extension Courier {
       return false
     }
     // What was due in `later/` and what is new take turns.
-    if waiting.taken.isEmpty || wasReleased && !waiting.new.isEmpty {
-      wasReleased = false
+    if waiting.taken.isEmpty || turns.wasReleased && !waiting.new.isEmpty {
+      turns.wasReleased = false
       beginNew()
     } else {
       beginTaken()
@@ -90,7 +90,7 @@ extension Courier {
 
   /// Notes that nothing more can be read before something is settled.
   mutating func noteFull<L: Link & ~Copyable>(_ link: borrowing L) {
-    for lane in 0..<link.lanes { obstacles[lane] = obstacles[lane] ?? .windowFull }
+    for lane in 0..<link.lanes { lanes.obstacles[lane] = lanes.obstacles[lane] ?? .windowFull }
   }
 
   /// Returns the next file that was read in part and may go on.
@@ -120,7 +120,7 @@ extension Courier {
     link.select(lane)
     guard link.isOpen, link.lanes == 1 || !isStuck(lane) else {
       if link.lanes > 1, outbox.waiting(in: lane) < Self.readAhead { return true }
-      isHeldUp = true
+      lanes.isHeldUp = true
       return false
     }
     guard let next = outbox.nextToSend(in: lane) else { return true }
@@ -134,7 +134,7 @@ extension Courier {
 
   /// Whether a lane has messages and settles none, or far too few.
   func isStuck(_ lane: Lane) -> Bool {
-    outbox.count(of: lane) > 0 && paces[lane.index].stuckAt <= time.now
+    outbox.count(of: lane) > 0 && lanes.paces[lane.index].stuckAt <= time.now
   }
 
   /// Returns the step that makes room by putting a message of a stuck lane into `later/`.
@@ -153,7 +153,7 @@ extension Courier {
       let lane = Lane(number)
       let count = outbox.count(of: lane)
       guard isStuck(lane) else {
-        if count > 0 { roomAt.include(paces[number].stuckAt) }
+        if count > 0 { lanes.roomAt.include(lanes.paces[number].stuckAt) }
         continue
       }
       if count > most, let message = outbox.lastWaiting(in: lane) {
@@ -161,7 +161,7 @@ extension Courier {
       }
     }
     guard let victim else { return nil }
-    paces[outbox[victim].lane.index].giveUp()
+    lanes.paces[outbox[victim].lane.index].giveUp()
     outbox.touch(outbox[victim].text)
     decide(victim, .postponed)
     return settlement(isPatient: true)
@@ -171,14 +171,14 @@ extension Courier {
   private func lacksRoom<L: Link & ~Copyable>(_ link: borrowing L) -> Bool {
     if isWaiting, !hasRoomForFile { return true }
     // Many lines of a large file would be as many files in `later/`.
-    return files.unreadCount > 0 && (isHeldUp || !outbox.hasRoom(for: .large))
+    return files.unreadCount > 0 && (lanes.isHeldUp || !outbox.hasRoom(for: .large))
       && later.count < Self.laterFilesMax
   }
 
   private mutating func beginNew() {
     waiting.new.putInOrder()
     name.set { waiting.new.appendSmallest(to: &$0) }
-    isNewWhole = waiting.new.smallestCameWhole || SpoolName.isFromSend(name.bytes())
+    turns.isNewWhole = waiting.new.smallestCameWhole || SpoolName.isFromSend(name.bytes())
     waiting.new.removeSmallest()
   }
 
@@ -188,7 +188,7 @@ extension Courier {
     let known = TakenName(waiting.taken.smallest())!
     name.set { waiting.appendTakenSource(to: &$0) }
     waiting.taken.removeSmallest()
-    wasReleased = known.isReleased
+    turns.wasReleased = known.isReleased
     let arrivalNs =
       known.isReleased ? LaterName.arrivalNs(in: name.bytes()) : known.arrivalNs
     let number = files.append(
@@ -228,12 +228,12 @@ extension Courier {
     files[file].cursor = reader.cursorToKeep()
     reader.close()
     files[file].isWaiting = true
-    nextWaitAt.include(instant)
+    turns.waitsUntil.include(instant)
   }
 
   /// Ends the waits of all files: each that must wait longer begins another wait.
   mutating func endWaits() {
-    nextWaitAt = nil
+    turns.waitsUntil = nil
     files.endWaits()
   }
 }

@@ -13,6 +13,8 @@ struct FileReader: ~Copyable {
   /// The notification whose recipients are being read, in its text in the outbox.
   var notification = Notification(at: 0) { didSet { hasNotification = true } }
   private(set) var hasNotification = false
+  /// The subscription of the recipient that was read last, as one word.
+  var address = Text(capacity: Subscription.wordBytesMax)
   /// Whether more of the file is needed.
   var needsInput = false
   /// The messages and mistakes that were read in this turn, and the times that the disk was read.

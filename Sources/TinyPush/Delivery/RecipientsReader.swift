@@ -131,7 +131,7 @@ struct RecipientsReader: ~Copyable {
   }
 
   /// Returns the next entry; ``pass()`` goes on after it.
-  mutating func next(for service: PushProtocol) -> Entry {
+  mutating func next(for pushProtocol: PushProtocol) -> Entry {
     if let failure { return .wrong(.unreadable(failure)) }
     while true {
       guard place < bytes || !isWhole else { return isEmpty ? .wrong(.empty) : .end }
@@ -153,7 +153,7 @@ struct RecipientsReader: ~Copyable {
         continue
       }
       guard end - place <= RecipientsFile.lineBytesMax else { return .wrong(.line(.tooLong)) }
-      let entry = RecipientsFile.read(buffer.span(place..<end), for: service)
+      let entry = RecipientsFile.read(buffer.span(place..<end), for: pushProtocol)
       switch entry {
       case .nothing: skipLine()
       case .recipient(let recipient): return .recipient(recipient)

@@ -11,10 +11,6 @@ struct Recorder: ~Copyable {
     /// The message that is settled with it.
     var message: MessageNumber?
     var settlement: Settlement
-    /// Whether the message's token is to be suppressed once the record is written.
-    var suppressesToken = false
-    /// Whether the token was accepted before, so that it is not suppressed yet.
-    var isSpared = false
     /// The token and the topic's number of a limited alert; nil: no summary counts it.
     var limited: (token: DeviceToken, topic: UInt8)?
   }
@@ -190,8 +186,6 @@ struct Recorder: ~Copyable {
     pending = Pending(
       task: .failure, file: source.file, message: message,
       settlement: Settlement(.rejected(rejection), of: source, to: entry))
-    pending?.suppressesToken = rejection.suppressesToken
-    pending?.isSpared = isSpared
   }
 
   /// Appends what happens to the token, and how to register it again.

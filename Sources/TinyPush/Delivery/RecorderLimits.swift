@@ -1,6 +1,6 @@
-/// Records of alerts over a limit.
+/// Records of messages that wait, and of alerts over a limit.
 extension Recorder {
-  /// Prepares the record of a message that waits until a limit has room.
+  /// Prepares the record of a message that waits for its limit, its service or a lane.
   mutating func postpone(
     _ notification: Notification, _ message: MessageNumber, in outbox: borrowing Outbox
   ) {

@@ -33,6 +33,38 @@ package struct Batch: ~Copyable {
     isUnblocked = false
   }
 
+  /// Returns the step that writes the batch, or the one that comes before; nil: the batch waits.
+  ///
+  /// Everything is read first: writing to a peer that has closed makes it send a reset, which may
+  /// destroy an answer before it is read.
+  ///
+  /// - Parameter isFull: whether waiting for more gains nothing.
+  package mutating func step(
+    isFull: Bool, _ stream: ByteStream, at now: Instant
+  ) -> Courier.Step? {
+    if isBlocked {
+      guard isUnblocked else { return nil }
+    } else {
+      if isEmpty { return nil }
+      if !isFull, !stream.isAcknowledged {
+        guard let flushAt else { return .sample }
+        guard now >= flushAt else { return nil }
+      }
+    }
+    guard stream.isJustRead else { return .listen }
+    isUnblocked = false
+    return .write
+  }
+
+  /// Notes that the first bytes of the batch were written.
+  package mutating func wrote(_ count: Int) {
+    buffer.move(from: count, to: 0, count: bytes - count)
+    bytes -= count
+    repeated = 0
+    flushAt = nil
+    isBlocked = false
+  }
+
   /// Delays the write until the bytes before it are probably acknowledged.
   ///
   /// The delay is one round trip, but not longer than `linger`.

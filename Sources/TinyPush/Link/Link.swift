@@ -4,7 +4,7 @@
 /// connections. The link knows the connection, and no files. A notification passes between them
 /// like this:
 ///
-/// - The courier asks ``obstacle(payloadBytes:)``. If that is nil, it calls ``take(_:in:)``. The
+/// - The courier asks ``obstacle(payloadBytes:)``. If that is nil, it calls ``take(_:in:to:)``. The
 ///   message has a ``MessageNumber``, and the courier keeps the text.
 /// - The link puts the notification into its buffer. When the courier has nothing more to do, it
 ///   calls ``nextStep(_:)``, which returns the link's next step: connect, write, read.
@@ -143,7 +143,7 @@ public struct Message {
 }
 
 /// What became of a notification that a link took.
-public enum LinkOutcome {
+public enum LinkOutcome: BitwiseCopyable {
   /// The service has it: an answer proved it, or no refusal came in time.
   case accepted(isProved: Bool)
   /// The service refused it.
@@ -209,6 +209,12 @@ public struct LinkTraffic {
 
   /// Creates counts that are 0.
   public init() {}
+
+  /// Returns the counts since the last call.
+  package mutating func take() -> LinkTraffic {
+    defer { self = LinkTraffic() }
+    return self
+  }
 
   /// Adds the counts of another link.
   package mutating func add(_ other: LinkTraffic) {

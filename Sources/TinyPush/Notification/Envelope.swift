@@ -26,9 +26,9 @@ package struct Envelope {
   static let dateMin: UInt64 = 1_000_000_000
 
   @inline(__always)
-  init(at start: Int, _ service: PushProtocol) {
+  init(at start: Int, _ pushProtocol: PushProtocol) {
     notification = Notification(at: start)
-    traits = PayloadTraits(service)
+    traits = PayloadTraits(pushProtocol)
   }
 
   /// Reads the object; the scanner is at its opening brace.

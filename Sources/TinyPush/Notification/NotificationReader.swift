@@ -85,7 +85,7 @@ public struct NotificationReader: BitwiseCopyable {
     guard start < text.count else { return isWhole ? .end : .more(from: start) }
     lineEndsBefore = scanner.lineEnds
     let before = scanner
-    var envelope = Envelope(at: start, rules.service)
+    var envelope = Envelope(at: start, rules.pushProtocol)
     do throws(JSONProblem) {
       try scanner.begin(text)
       guard text[start] == .openBrace else {

@@ -10,6 +10,16 @@ extension Span<UInt8> {
     }
     return number
   }
+
+  /// The number in hex digits; nil if there is another byte.
+  package var hexNumber: UInt64? {
+    var number: UInt64 = 0
+    for index in indices {
+      guard let digit = DeviceToken.hexValue(self[index]) else { return nil }
+      number = number << 4 | UInt64(digit)
+    }
+    return number
+  }
 }
 
 /// Properties of a JSON value, which must be valid.

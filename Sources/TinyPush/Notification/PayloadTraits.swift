@@ -20,8 +20,8 @@ struct PayloadTraits {
   /// The change of a live activity.
   enum Event: UInt8 { case none, start, update, end }
 
-  init(_ service: PushProtocol) {
-    isOfHTTP2 = service == .http2
+  init(_ pushProtocol: PushProtocol) {
+    isOfHTTP2 = pushProtocol == .http2
   }
 
   func has(_ key: PayloadKey) -> Bool { keys & key.bit != 0 }

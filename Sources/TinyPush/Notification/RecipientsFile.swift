@@ -128,8 +128,8 @@ public enum RecipientsFile {
 
   /// Reads a line, without its end.
   ///
-  /// - Parameter service: the protocol that must be able to carry the token.
-  public static func read(_ line: Span<UInt8>, for service: PushProtocol) -> Line {
+  /// - Parameter pushProtocol: the protocol that must be able to carry the token.
+  public static func read(_ line: Span<UInt8>, for pushProtocol: PushProtocol) -> Line {
     var place = 0
     let token = token(line, from: &place)
     guard token.count > 0 else { return .nothing }
@@ -142,7 +142,7 @@ public enum RecipientsFile {
       }
       return .wrong(.tokenNotHex, at: token.lowerBound + wrong)
     }
-    guard service == .http2 || device.count == Rules.tokenBytesOfBinary else {
+    guard pushProtocol == .http2 || device.count == Rules.tokenBytesOfBinary else {
       return .wrong(.tokenSizeOfBinary, at: token.lowerBound)
     }
     return readWords(line, from: place, of: Recipient(device))

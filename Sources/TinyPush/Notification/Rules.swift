@@ -1,7 +1,7 @@
 /// The settings that a notification is checked against, besides the service's tables.
 public struct Rules: Sendable, BitwiseCopyable {
   /// The protocol of the push service or gateway.
-  public var service = PushProtocol.binary
+  public var pushProtocol = PushProtocol.binary
   /// The app that shows the notifications without a topic of their own.
   public var app = App.own
   /// Whether alerts for ``app`` are encrypted.
@@ -25,8 +25,8 @@ public struct Rules: Sendable, BitwiseCopyable {
   public init() {}
 
   /// Makes the rules of a protocol.
-  public init(_ service: PushProtocol = .binary, payloadLimit: Int?) {
-    self.service = service
+  public init(_ pushProtocol: PushProtocol = .binary, payloadLimit: Int?) {
+    self.pushProtocol = pushProtocol
     self.payloadLimit = payloadLimit
   }
 
@@ -36,7 +36,7 @@ public struct Rules: Sendable, BitwiseCopyable {
   /// HTTP/2 the configured limit can only lower the limit of the service.
   @inline(__always)
   public func payloadLimit(for type: PushType) -> Int {
-    guard service == .http2 else {
+    guard pushProtocol == .http2 else {
       return payloadLimit
         ?? (isOfOldFrames ? Self.payloadBytesOfOldFrames : Self.payloadBytesOfBinary)
     }

@@ -46,12 +46,7 @@ public struct LaterName {
 
   /// Returns the number with 16 hex digits at `start`; nil if something else is there.
   private static func number(_ name: Span<UInt8>, at start: Int) -> UInt64? {
-    var number: UInt64 = 0
-    for index in start..<start + hashDigits {
-      guard let digit = DeviceToken.hexValue(name[index]) else { return nil }
-      number = number << 4 | UInt64(digit)
-    }
-    return number
+    name.extracting(start..<start + hashDigits).hexNumber
   }
 
   /// Returns whether the name is that of a summary, which comes from no file of `new/`.

@@ -7,7 +7,7 @@
 /// later registration. The agent writes this to disk.
 struct Suppression: ~Copyable {
   var lists = SuppressionLists()
-  private(set) var learned = Learned()
+  var learned = Learned()
   /// Whether the agent knows that a list is damaged, and could not set the list aside.
   private var isDamageKnown = false
 
@@ -20,22 +20,24 @@ struct Suppression: ~Copyable {
     learned.isUrgent || learned.isNew && !isPatient || lists.isDamaged && !isDamageKnown
   }
 
-  /// Returns whether nothing may be sent to a token.
+  /// Returns the record that forbids sending to a token; nil: nothing forbids it.
   ///
   /// - Parameters:
   ///   - registered: UNIX seconds at which the app last registered the token; 0: not stated. A
   ///     registration that ends the suppression is learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
-  mutating func forbids(_ token: TokenIdentity, registered: UInt32, now: Int64?) -> Bool {
-    guard !lists.isEmpty || learned.count > 0 else { return false }
-    guard let known = find(token), known.forbids() else { return false }
-    if known.forbids(registered: registered) { return true }
+  mutating func record(
+    forbidding token: TokenIdentity, registered: UInt32, now: Int64?
+  ) -> SuppressionRecord? {
+    guard !lists.isEmpty || learned.count > 0 else { return nil }
+    guard let known = find(token), known.forbids() else { return nil }
+    if known.forbids(registered: registered) { return known }
     // A time in the future would override all reports of the feedback service until then.
     if let now, Int64(known.time) < now {
       let time = min(registered, UInt32(clamping: now))
       learned.insert(SuppressionRecord(token: token, time: time, reason: .registered))
     }
-    return false
+    return nil
   }
 
   /// Returns whether a token is suppressed, regardless of a registration stated in a notification.
@@ -83,15 +85,6 @@ struct Suppression: ~Copyable {
     let time = since > 0 ? since : now.map { UInt32(clamping: $0) } ?? Learned.noTime
     learned.insert(SuppressionRecord(token: token, time: time, reason: .gone))
   }
-
-  /// Forgets the tokens that the gateway called invalid, since the records in failed/ may be lost.
-  ///
-  /// Such a token is not suppressed until the service refuses it again: a notification to a
-  /// suppressed token leaves the spool without a record.
-  mutating func forgetInvalidTokens() { learned.forgetInvalidTokens() }
-
-  /// Notes that the gateway has accepted a notification.
-  mutating func trustGateway() { learned.trustGateway() }
 
   /// Notes whether the learned facts were written to disk, or cannot be written at present.
   mutating func kept(_ isKept: Bool) {
@@ -160,6 +153,7 @@ public struct Learned: ~Copyable {
     count = min(count + 1, Self.capacity)
   }
 
+  /// Notes that the gateway has accepted a notification.
   mutating func trustGateway() {
     guard !isGatewayRight else { return }
     isGatewayRight = true
@@ -172,7 +166,10 @@ public struct Learned: ~Copyable {
     if isKept { remove(keepable: true) }
   }
 
-  /// Forgets the tokens that the gateway has called invalid.
+  /// Forgets the tokens that the gateway called invalid, since the records in failed/ may be lost.
+  ///
+  /// Such a token is not suppressed until the service refuses it again: a notification to a
+  /// suppressed token leaves the spool without a record.
   mutating func forgetInvalidTokens() {
     isNew = false
     isUrgent = false

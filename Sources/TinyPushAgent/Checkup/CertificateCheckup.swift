@@ -22,7 +22,7 @@ extension Checkup {
     if !config.signingKey.isEmpty {
       checkSigningKey(config, reason)
     } else if config.certificate.isEmpty {
-      let isHTTP2 = config.courier.rules.service == .http2
+      let isHTTP2 = config.courier.rules.pushProtocol == .http2
       report.advice.append("run tinypush setup, or ")
       if isHTTP2 { report.advice.append("set signing-key, key-id, team-id and topic; or ") }
       report.advice.append(

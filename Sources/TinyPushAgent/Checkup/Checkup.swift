@@ -44,7 +44,7 @@ public struct Checkup: ~Copyable {
     checkup.checkDirectories(config)
     if config.courier.hasDevices { checkup.checkGateway(config) }
     if config.courier.hasWebPush { checkup.checkWebPush(config) }
-    if config.courier.hasDevices, config.courier.rules.service == .binary {
+    if config.courier.hasDevices, config.courier.rules.pushProtocol == .binary {
       checkup.checkFeedback(config)
     }
     checkup.report.end()

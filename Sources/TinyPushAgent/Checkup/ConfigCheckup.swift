@@ -61,7 +61,7 @@ extension Checkup {
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     report.message.append(", gateway ", printable: address)
-    if config.courier.rules.service == .http2 {
+    if config.courier.rules.pushProtocol == .http2 {
       report.message.append(" (HTTP/2)")
     } else {
       address.clear()

@@ -237,7 +237,7 @@ extension Checkup {
 
   /// Warns of recipients files with wrong lines, and of those with which an alert reaches nobody.
   private mutating func reportLines(_ config: borrowing Config) {
-    let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
     var suppressed = SuppressedRecipients(config)
     _ = files.forEachName { name in reportLines(of: name, files, &suppressed) }
   }

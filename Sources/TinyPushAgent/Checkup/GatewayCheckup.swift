@@ -48,7 +48,7 @@ extension Checkup {
     appendTime(since: since)
     report.report("handshake")
     reportPeer(chain)
-    if config.courier.rules.service == .http2 {
+    if config.courier.rules.pushProtocol == .http2 {
       reportService(config, &connection, epoll)
     } else {
       reportAnswer(config, &connection, epoll)
@@ -144,7 +144,7 @@ extension Checkup {
     _ config: borrowing Config, _ connection: borrowing TLSConnection, _ epoll: Int32
   ) {
     let ports: WordList = "443 2197"
-    guard config.courier.rules.service == .http2, !connection.isProxied,
+    guard config.courier.rules.pushProtocol == .http2, !connection.isProxied,
       let number = ports.index(of: connection.server.port.span)
     else { return }
     var address = Text(capacity: 300)

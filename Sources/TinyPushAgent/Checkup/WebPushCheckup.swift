@@ -29,7 +29,7 @@ extension Checkup {
   }
 
   private mutating func findHosts(_ config: borrowing Config, _ hosts: inout TextList) {
-    let files = RecipientsFiles(config.recipients.span, config.courier.rules.service)
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
     _ = files.forEachName { name in Self.findHosts(in: name, files, &hosts) }
   }
 

@@ -101,7 +101,7 @@ public struct Config: ~Copyable {
   ///
   /// Service managers allow half a minute.
   var stopPatience: Duration {
-    courier.rules.service == .binary ? binary.settle : min(courier.answerTimeout, .seconds(20))
+    courier.rules.pushProtocol == .binary ? binary.settle : min(courier.answerTimeout, .seconds(20))
   }
 
   /// The path of the configuration file if none is named.

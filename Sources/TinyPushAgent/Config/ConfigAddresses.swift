@@ -3,14 +3,14 @@ import TinyPush
 /// The addresses of the services.
 extension Config {
   /// The gateway's port if its address has none.
-  public var gatewayPort: StaticString { courier.rules.service == .http2 ? "443" : "2195" }
+  public var gatewayPort: StaticString { courier.rules.pushProtocol == .http2 ? "443" : "2195" }
   static let feedbackPort: StaticString = "2196"
 
   /// Appends the host and port of the gateway.
   @inline(never)
   public borrowing func gatewayAddress(in text: inout Text) {
     guard gateway.isEmpty else { return text.append(bytes: gateway.span) }
-    switch (courier.rules.service, environment) {
+    switch (courier.rules.pushProtocol, environment) {
     case (.http2, .production): text.append("api.push.apple.com:443")
     case (.http2, .development): text.append("api.sandbox.push.apple.com:443")
     case (.binary, .production): text.append("gateway.push.apple.com:2195")
@@ -35,7 +35,7 @@ extension Config {
   @inline(never)
   static func appleService(
     at address: Span<UInt8>
-  ) -> (service: PushProtocol, environment: Environment)? {
+  ) -> (pushProtocol: PushProtocol, environment: Environment)? {
     if address.isHost("api.push.apple.com") { return (.http2, .production) }
     if address.isHost("api.sandbox.push.apple.com") { return (.http2, .development) }
     if address.isHost("api.development.push.apple.com") { return (.http2, .development) }

@@ -11,10 +11,10 @@ extension Config {
   public mutating func complete(
     _ file: UnsafePointer<CChar>, message: inout Text
   ) throws(ExitStatus) {
-    let service = courier.rules.service
+    let pushProtocol = courier.rules.pushProtocol
     for (index, row) in Self.table.rows.enumerated() where isSet(index) {
       let (mine, other, reason): (StaticString, StaticString, StaticString)
-      switch (row.only, service) {
+      switch (row.only, pushProtocol) {
       case (.http2(let why), .binary): (mine, other, reason) = ("http2", "binary ", why)
       case (.binary(let why), .http2): (mine, other, reason) = ("binary", "http2 ", why)
       default: continue
@@ -29,7 +29,7 @@ extension Config {
     try checkGateway(file, &message)
     // Behind a proxy only the proxy acknowledges bytes, so a wait alone proves less.
     if !proxy.isEmpty, !isSet("confirm") { binary.confirm = .barrier }
-    guard service == .http2 else { return }
+    guard pushProtocol == .http2 else { return }
     if keyID.isEmpty {
       var named = Text(capacity: 16)
       if let id = Self.keyID(inName: signingKey.span) { named.append(bytes: id) }
@@ -144,11 +144,12 @@ extension Config {
   private func checkGateway(
     _ file: UnsafePointer<CChar>, _ message: inout Text
   ) throws(ExitStatus) {
-    guard let apple = Self.appleService(at: gateway.span), apple.service != courier.rules.service
+    guard let apple = Self.appleService(at: gateway.span),
+      apple.pushProtocol != courier.rules.pushProtocol
     else { return }
     throw refuse("gateway", file, &message) { text in
       text.append(
-        apple.service == .binary
+        apple.pushProtocol == .binary
           ? " is Apple's binary service, which was switched off in 2021: remove it, and set environment"
           : " is Apple's service for HTTP/2: set protocol = http2, or another gateway")
     }

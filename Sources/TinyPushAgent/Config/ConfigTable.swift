@@ -19,7 +19,7 @@ extension Config {
       Setting(
         "protocol", "http2|binary", default: "http2", for: .command,
         "Apple's service, or gateways of Apple's older protocol",
-        .choice { $0.courier.rules.service = $1 == 0 ? .http2 : .binary }),
+        .choice { $0.courier.rules.pushProtocol = $1 == 0 ? .http2 : .binary }),
       Setting(
         "gateway", "HOST:PORT", "the gateway, if not that of the environment",
         .value { config, value throws(Problem) in

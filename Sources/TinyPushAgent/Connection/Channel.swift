@@ -32,40 +32,7 @@ struct Channel: ~Copyable {
   mutating func setAside() { swap(&connection, &aside) }
 }
 
-/// The channels of all lanes.
-struct Channels: ~Copyable {
-  private let places = UnsafeMutablePointer<Channel>.allocate(capacity: Lane.count)
-  private var isMade: InlineArray<9, Bool> = .init(repeating: false)
-
-  init() {}
-
-  deinit {
-    for number in 0..<Lane.count where isMade[number] {
-      (places + number).deinitialize(count: 1)
-    }
-    places.deallocate()
-  }
-
-  func has(_ lane: Lane) -> Bool { isMade[lane.index] }
-
-  /// Sets the channel of a lane, in place of a former one.
-  mutating func set(_ lane: Lane, _ channel: consuming Channel) {
-    if isMade[lane.index] { (places + lane.index).deinitialize(count: 1) }
-    isMade[lane.index] = true
-    (places + lane.index).initialize(to: channel)
-  }
-
+extension PerLane<Channel> {
   /// The address of the service of a lane, valid as long as the channel.
-  func gateway(of lane: Lane) -> UnsafePointer<CChar> { places[lane.index].gateway.pointer }
-
-  subscript(lane: Lane) -> Channel {
-    _read {
-      precondition(isMade[lane.index])
-      yield places[lane.index]
-    }
-    nonmutating _modify {
-      precondition(isMade[lane.index])
-      yield &places[lane.index]
-    }
-  }
+  func gateway(of lane: Lane) -> UnsafePointer<CChar> { self[lane].gateway.pointer }
 }

@@ -9,11 +9,10 @@ import TinyPushWebPush
 /// concerns the link of the selected lane, unless its name says otherwise.
 struct PushLink: ~Copyable, Link {
   /// The protocol of the service of devices.
-  let service: PushProtocol
+  let pushProtocol: PushProtocol
   private var binary: BinaryLink
-  /// The links over HTTP/2, by lane; with the binary protocol, that of devices is not used.
-  private let links = UnsafeMutablePointer<HTTP2Link>.allocate(capacity: Lane.count)
-  private var isMade: InlineArray<9, Bool> = .init(repeating: false)
+  /// The links over HTTP/2.
+  private var links = PerLane<HTTP2Link>()
   private let messageSeal: MessageSeal?
   /// The page that a click on an alert opens in a browser.
   private let page: CString
@@ -31,7 +30,7 @@ struct PushLink: ~Copyable, Link {
   /// The most requests to one service of browsers that wait for answers.
   private static let browserStreams = 32
 
-  /// Creates both links to devices; the unused one allocates no memory.
+  /// Creates the link to devices, if they are served.
   ///
   /// - Parameters:
   ///   - messageSeal: encrypts messages to browsers; nil: none are sent.
@@ -42,25 +41,21 @@ struct PushLink: ~Copyable, Link {
     seed: UInt64
   ) {
     self.page = CString(page)
-    service = settings.rules.service
+    pushProtocol = settings.rules.pushProtocol
     self.messageSeal = messageSeal
     self.seed = seed
     var browserSettings = settings
     browserSettings.streams = min(settings.streams, Self.browserStreams)
     self.browserSettings = browserSettings
-    let hasDevices = settings.hasDevices
     self.binary = BinaryLink(
-      settings, binary, seed: seed, isUsed: hasDevices && settings.rules.service == .binary)
-    links.initialize(
-      to: HTTP2Link(
-        settings, http2, seed: seed, isUsed: hasDevices && settings.rules.service == .http2))
-    isMade[Lane.devices.index] = true
+      settings, binary, seed: seed,
+      isUsed: settings.hasDevices && settings.rules.pushProtocol == .binary)
+    if settings.hasDevices, settings.rules.pushProtocol == .http2 {
+      links.set(.devices, HTTP2Link(settings, http2, seed: seed))
+    }
   }
 
-  deinit {
-    for number in 0..<Lane.count where isMade[number] { (links + number).deinitialize(count: 1) }
-    links.deallocate()
-  }
+  deinit {}
 
   // MARK: - Lanes
 
@@ -69,13 +64,11 @@ struct PushLink: ~Copyable, Link {
   mutating func select(_ lane: Lane) { self.lane = lane }
 
   mutating func assign(to authority: Span<UInt8>) {
-    let place = links + lane.index
-    if isMade[lane.index] { place.deinitialize(count: 1) }
     reassigned[lane.index] = true
-    isMade[lane.index] = true
     seed = seed &* 6_364_136_223_846_793_005 &+ 1
-    place.initialize(
-      to: HTTP2Link(
+    links.set(
+      lane,
+      HTTP2Link(
         browserSettings,
         HTTP2Link.Service(ofBrowsers: authority, messageSeal!, page: page.span), seed: seed))
   }
@@ -90,32 +83,32 @@ struct PushLink: ~Copyable, Link {
   }
 
   /// Whether the selected lane has a link.
-  var hasLink: Bool { isMade[lane.index] }
+  var hasLink: Bool { isBinary || links.has(lane) }
 
   /// The host of the selected service, with its port if that is not 443; valid as long as the link.
   var authority: Span<UInt8> { @_lifetime(immortal) get { http2.authority } }
 
-  private var isBinary: Bool { lane == .devices && service == .binary }
+  private var isBinary: Bool { lane == .devices && pushProtocol == .binary }
 
   private var http2: HTTP2Link {
-    _read { yield links[lane.index] }
-    nonmutating _modify { yield &links[lane.index] }
+    _read { yield links[lane] }
+    nonmutating _modify { yield &links[lane] }
   }
 
   // MARK: - All lanes
 
   mutating func takeOutcome() -> (message: MessageNumber, outcome: LinkOutcome)? {
-    if service == .binary, let outcome = binary.takeOutcome() { return outcome }
-    for number in 0..<lanes where isMade[number] {
-      if let outcome = links[number].takeOutcome() { return outcome }
+    if pushProtocol == .binary, let outcome = binary.takeOutcome() { return outcome }
+    for number in 0..<lanes where links.has(Lane(number)) {
+      if let outcome = links[Lane(number)].takeOutcome() { return outcome }
     }
     return nil
   }
 
   mutating func takeProved() -> UInt64? {
-    if service == .binary, let proved = binary.takeProved() { return proved }
-    for number in 0..<lanes where isMade[number] {
-      if let proved = links[number].takeProved() { return proved }
+    if pushProtocol == .binary, let proved = binary.takeProved() { return proved }
+    for number in 0..<lanes where links.has(Lane(number)) {
+      if let proved = links[Lane(number)].takeProved() { return proved }
     }
     return nil
   }
@@ -123,59 +116,69 @@ struct PushLink: ~Copyable, Link {
   mutating func resetPoisonSearch() { binary.resetPoisonSearch() }
 
   var deadline: Instant? {
-    var earliest = service == .binary ? binary.deadline : nil
-    for number in 0..<lanes where isMade[number] { earliest.include(links[number].deadline) }
+    var earliest = pushProtocol == .binary ? binary.deadline : nil
+    for number in 0..<lanes where links.has(Lane(number)) {
+      earliest.include(links[Lane(number)].deadline)
+    }
     return earliest
   }
 
-  var isBusy: Bool { service == .binary && binary.isBusy || isAny { $0.isBusy } }
+  var isBusy: Bool { pushProtocol == .binary && binary.isBusy || isAny { $0.isBusy } }
 
   /// Whether any connection is up.
-  var isAnyUp: Bool { service == .binary && binary.isUp || isAny { $0.isUp } }
+  var isAnyUp: Bool { pushProtocol == .binary && binary.isUp || isAny { $0.isUp } }
 
   /// Whether there are answers that the courier has not yet received as outcomes.
   var hasAnswers: Bool { isAny { $0.hasAnswers } }
 
   /// Whether something holds for a link over HTTP/2.
   private func isAny(_ condition: (borrowing HTTP2Link) -> Bool) -> Bool {
-    for number in 0..<lanes where isMade[number] && condition(links[number]) { return true }
+    for number in 0..<lanes where links.has(Lane(number)) && condition(links[Lane(number)]) {
+      return true
+    }
     return false
   }
 
   /// Whether deliveries over the binary protocol need time, since no answer proves them.
-  var isSettling: Bool { service == .binary && binary.isUp && binary.failures == 0 }
+  var isSettling: Bool { pushProtocol == .binary && binary.isUp && binary.failures == 0 }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     binary.forEachBuffer(body)
-    for number in 0..<lanes where isMade[number] { links[number].forEachBuffer(body) }
+    for number in 0..<lanes where links.has(Lane(number)) {
+      links[Lane(number)].forEachBuffer(body)
+    }
   }
 
   mutating func takeTraffic() -> LinkTraffic {
-    var traffic = service == .binary ? binary.takeTraffic() : links.pointee.takeTraffic()
-    for number in 1..<lanes where isMade[number] { traffic.add(links[number].takeTraffic()) }
+    var traffic = binary.takeTraffic()
+    for number in 0..<lanes where links.has(Lane(number)) {
+      traffic.add(links[Lane(number)].takeTraffic())
+    }
     return traffic
   }
 
   mutating func takeReport() -> Report? {
     reportLane = .devices
-    if service == .binary, let report = binary.takeReport() { return report }
-    for number in 0..<lanes where isMade[number] {
+    if pushProtocol == .binary, let report = binary.takeReport() { return report }
+    for number in 0..<lanes where links.has(Lane(number)) {
       reportLane = Lane(number)
-      if let report = links[number].takeReport() { return report }
+      if let report = links[Lane(number)].takeReport() { return report }
     }
     return nil
   }
 
   /// Tells all links that the machine was suspended.
   mutating func allSuspended(until now: Instant) {
-    if service == .binary { binary.suspended(until: now) }
-    for number in 0..<lanes where isMade[number] { links[number].suspended(until: now) }
+    if pushProtocol == .binary { binary.suspended(until: now) }
+    for number in 0..<lanes where links.has(Lane(number)) {
+      links[Lane(number)].suspended(until: now)
+    }
   }
 
   /// Ends the waits of all links before connecting.
   mutating func allDialAtOnce() {
-    if service == .binary { binary.dialAtOnce() }
-    for number in 0..<lanes where isMade[number] { links[number].dialAtOnce() }
+    if pushProtocol == .binary { binary.dialAtOnce() }
+    for number in 0..<lanes where links.has(Lane(number)) { links[Lane(number)].dialAtOnce() }
   }
 
   /// Calls `body` with the notifications to count now.
@@ -186,20 +189,20 @@ struct PushLink: ~Copyable, Link {
   ///   - body: takes also the hash of the device token that a service has accepted.
   func forEachCounted(areWritten: Bool, _ body: (MessageNumber, _ device: UInt64?) -> Void) {
     if areWritten { return binary.forEachFirst { body($0, nil) } }
-    for number in 0..<lanes where isMade[number] {
-      links[number].forEachAccepted { body($0, $1) }
+    for number in 0..<lanes where links.has(Lane(number)) {
+      links[Lane(number)].forEachAccepted { body($0, $1) }
     }
   }
 
   /// Until when the link of a lane waits before it connects or sends again; nil if it does not.
   func waitsUntil(_ lane: Lane) -> Instant? {
-    if service == .binary, lane == .devices { return binary.nextDialAt }
-    return isMade[lane.index] ? links[lane.index].waitsUntil : nil
+    if pushProtocol == .binary, lane == .devices { return binary.nextDialAt }
+    return links.has(lane) ? links[lane].waitsUntil : nil
   }
 
   /// The reason for which the service of a lane refuses the configuration; nil if it does not.
   func refusedConfiguration(in lane: Lane) -> Rejection? {
-    isMade[lane.index] ? links[lane.index].refusedConfiguration : nil
+    links.has(lane) ? links[lane].refusedConfiguration : nil
   }
 
   /// The reason for which a service refuses the configuration; nil if none does.

@@ -339,7 +339,7 @@ public struct TLSConnection: ~Copyable {
   }
 
   private func speaksHTTP2(_ config: borrowing Config) -> Bool {
-    kind == .browsers || config.courier.rules.service == .http2
+    kind == .browsers || config.courier.rules.pushProtocol == .http2
   }
 
   private func setOptions() {

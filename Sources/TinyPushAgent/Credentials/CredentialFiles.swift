@@ -5,7 +5,7 @@ import TinyPush
 extension Agent {
   /// Checks at the start that the credentials and the CA file can be read and belong together.
   static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
-    let isHTTP2 = config.courier.rules.service == .http2
+    let isHTTP2 = config.courier.rules.pushProtocol == .http2
     let (hasDevices, hasWebPush) = (config.courier.hasDevices, config.courier.hasWebPush)
     guard !hasDevices || !config.certificate.isEmpty || !config.signingKey.isEmpty else {
       message.append(
@@ -48,7 +48,7 @@ extension Agent {
     let result = config.keyPassword.with {
       cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
     }
-    guard result == CMBED_OK, config.courier.rules.service == .http2, config.topic.isEmpty,
+    guard result == CMBED_OK, config.courier.rules.pushProtocol == .http2, config.topic.isEmpty,
       cmbed_certificate_topic(&certificate).pointee == 0
     else { return result }
     message.append("the certificate ", printable: config.certificate.span)

@@ -19,31 +19,31 @@ struct VAPIDToken: ~Copyable {
 
   init() {}
 
-  /// Makes a token for a service, and returns whether that worked.
+  /// Makes the token for a service to use at a time.
   ///
-  /// - Parameters:
-  ///   - authority: the host of the service, with its port if that is not 443.
-  ///   - issue: when the token counts as issued, in UNIX seconds.
+  /// - Parameter authority: the host of the service, with its port if that is not 443.
   @inline(never)
-  mutating func make(
-    for authority: Span<UInt8>, _ config: borrowing Config, issuedAt issue: Int64
-  ) -> Bool {
+  mutating func token(
+    for authority: Span<UInt8>, _ config: borrowing Config, _ time: Time
+  ) -> ProviderToken.Answer {
     problem.clear()
+    guard let now = time.wallSeconds else { return .clockNotSet }
+    let issue = TokenSchedule.vapid.issue(at: now)
     var made = Text(capacity: 1024)
     Self.writeClaims(authority, config.contact.span, until: issue + Self.validSeconds, in: &made)
     let key = config.vapidKey.pointer
-    guard made.sign(with: key, &problem) else { return false }
+    guard made.sign(with: key, &problem) else { return .failed }
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { reason.deallocate() }
     var point = InlineArray<65, UInt8>(repeating: 0)
     guard SigningKeyFile.read(key, &point, reason) == CMBED_OK else {
       problem.append(cString: reason)
-      return false
+      return .failed
     }
     text.clear()
     text.append("t=", made, ", k=")
     text.append(base64URL: point.span)
-    return true
+    return .ready(issuedAt: issue)
   }
 
   /// Appends the part of a token that is signed: the header and the claims.

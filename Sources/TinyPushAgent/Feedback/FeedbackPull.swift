@@ -71,7 +71,7 @@ public struct FeedbackPull: ~Copyable {
   public mutating func run(
     _ config: borrowing Config, _ body: Learn
   ) -> ExitStatus {
-    guard config.courier.rules.service == .binary else { return .ok }
+    guard config.courier.rules.pushProtocol == .binary else { return .ok }
     var error: Int32 = 0
     guard var received = ReceivedFile(in: directory, error: &error) else {
       if error == EWOULDBLOCK {

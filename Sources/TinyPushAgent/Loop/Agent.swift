@@ -15,7 +15,7 @@ public struct Agent: ~Copyable {
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
-  var channels = Channels()
+  var channels = PerLane<Channel>()
   var providerToken: ProviderToken
   var vapidToken = VAPIDToken()
   var output: AgentOutput
@@ -29,7 +29,6 @@ public struct Agent: ~Copyable {
   var clockSetAt = Clock.plausibleSinceNs
   /// How far the wall clock is ahead of the monotonic clock, in seconds.
   var clockOffset = Clock.offsetSeconds()
-  let gateway: CString
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var ending = AgentEnding()
   var troubles: Troubles
@@ -38,8 +37,7 @@ public struct Agent: ~Copyable {
   var knownCertificateEnd: Int64 = 0
   var watchdog = Watchdog(at: Clock.now())
   var isMemoryReturned = true
-  /// How long the machine has been suspended since it started.
-  var asleep = Clock.asleep()
+  var suspension = Suspension()
   /// The exit status of a run that does not wait for the service any longer.
   private var givenUp: ExitStatus?
 
@@ -69,7 +67,6 @@ public struct Agent: ~Copyable {
     providerToken = ProviderToken(config)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
-    gateway = address.cString()
     troubles = Troubles(
       after: config.troubleAfter,
       reported: config.onTrouble.isEmpty ? 0 : TroubleFile.read(in: config.state))
@@ -132,7 +129,7 @@ public struct Agent: ~Copyable {
         publishDown()
       case .disconnect(.aside): aside.hangUp(epoll: events.epoll, closeNotify: true)
       case .disconnect(.current):
-        if lane != .devices || link.service == .http2 { connection.dropUnsent() }
+        if lane != .devices || link.pushProtocol == .http2 { connection.dropUnsent() }
         connection.hangUp(epoll: events.epoll, closeNotify: true)
         publishDown()
       case .wait(let until):
@@ -196,11 +193,13 @@ public struct Agent: ~Copyable {
   }
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
+    var status = status
+    // A signal has ended a run before everything was delivered.
+    if config.courier.isOnce, ending.deadline != nil, !courier.isIdle { status = .tryLater }
     output.log.flush()
-    for number in 0..<link.lanes where channels.has(Lane(number)) {
-      link.select(Lane(number))
-      connection.hangUp(epoll: events.epoll, closeNotify: true)
-      aside.hangUp(epoll: events.epoll, closeNotify: true)
+    forEachChannel {
+      $0.connection.hangUp(epoll: $0.events.epoll, closeNotify: true)
+      $0.aside.hangUp(epoll: $0.events.epoll, closeNotify: true)
     }
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.devices, .down, words: ("stopped" as StaticString).span)

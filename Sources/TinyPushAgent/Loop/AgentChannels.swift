@@ -25,6 +25,11 @@ extension Agent {
     nonmutating _modify { yield &channels[lane].outage }
   }
 
+  /// The address of the service of devices, valid as long as its channel.
+  var gateway: Span<UInt8> {
+    @_lifetime(immortal) get { CString.span(channels.gateway(of: .devices)) }
+  }
+
   /// The address of the selected service, valid as long as its channel.
   var service: Span<UInt8> {
     @_lifetime(immortal) get { CString.span(channels.gateway(of: lane)) }
@@ -32,8 +37,8 @@ extension Agent {
 
   /// Makes a channel for the service to which the selected link leads, unless there is one.
   mutating func prepareChannel() {
-    let authority = link.authority
     guard lane != .devices else { return }
+    let authority = link.authority
     if channels.has(lane), service.equals(authority) { return }
     channels.set(lane, Channel(to: authority, port: "443", .browsers, config))
   }

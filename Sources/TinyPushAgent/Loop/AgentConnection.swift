@@ -117,51 +117,34 @@ extension Agent {
     outage.ended()
   }
 
-  /// Gives the link the provider token, or logs why there is none.
+  /// Gives the link its token for the service, or logs why there is none.
   mutating func authorize() {
-    let now = Clock.time()
+    prepareChannel()
+    let time = Clock.time()
+    let answer =
+      lane == .devices
+      ? providerToken.token(time) : vapidToken.token(for: link.authority, config, time)
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
-    guard lane == .devices else { return authorizeForBrowsers(now) }
-    switch providerToken.token(now) {
+    switch answer {
     case .ready(let issuedAt):
       connectionState.configWorks()
-      return link.authorized(providerToken.text.unsafeBytes, issuedAt: issuedAt)
+      let token = lane == .devices ? providerToken.text.unsafeBytes : vapidToken.text.unsafeBytes
+      return link.authorized(token, issuedAt: issuedAt)
     case .clockNotSet:
-      text.append("this machine's clock is not set, so no provider token can be made")
-      link.notAuthorized(until: now.now + Self.clockPatience)
+      text.append("this machine's clock is not set, so no ")
+      text.append(lane == .devices ? "provider token" : "token for browsers")
+      text.append(" can be made")
+      link.notAuthorized(until: time.now + Self.clockPatience)
     case .failed:
-      text.append(bytes: providerToken.problem.bytes)
-      link.notAuthorized(until: now.now + Self.keyPatience)
+      text.append(
+        bytes: lane == .devices ? providerToken.problem.unsafeBytes : vapidToken.problem.unsafeBytes
+      )
+      link.notAuthorized(until: time.now + Self.keyPatience)
       connectionState.failed(isOurFault: true, wasUp: false)
     }
-    lacksToken(text)
-  }
-
-  /// Gives the link to a service of browsers its token, or logs why there is none.
-  private mutating func authorizeForBrowsers(_ now: Time) {
-    prepareChannel()
-    var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
-    if let wall = now.wallSeconds {
-      let issue = TokenSchedule.vapid.issue(at: wall)
-      if vapidToken.make(for: link.authority, config, issuedAt: issue) {
-        connectionState.configWorks()
-        return link.authorized(vapidToken.text.unsafeBytes, issuedAt: issue)
-      }
-      text.append(bytes: vapidToken.problem.bytes)
-      link.notAuthorized(until: now.now + Self.keyPatience)
-      connectionState.failed(isOurFault: true, wasUp: false)
-    } else {
-      text.append("this machine's clock is not set, so no token for browsers can be made")
-      link.notAuthorized(until: now.now + Self.clockPatience)
-    }
-    lacksToken(text)
-  }
-
-  /// Shows and logs why there is no token.
-  private mutating func lacksToken(_ why: borrowing Text) {
     connectionState.lacksToken = true
-    publish(.down, why.bytes)
-    output.log(.error, why, about: .connection)
+    publish(.down, text.bytes)
+    output.log(.error, text, about: .connection)
   }
 
   // A wait for the clock ends early when the clock is set. No event tells that a key file was
@@ -173,7 +156,7 @@ extension Agent {
     guard link.isUp, connection.phase == .up else { return }
     let result = connection.write(link.batchContents())
     if result >= 0 {
-      if lane == .devices, link.service == .binary {
+      if lane == .devices, link.pushProtocol == .binary {
         output.page.count(courier, link, since: clockSetAt, areWritten: true)
       }
       link.wrote(wireEnd: connection.wireEnd)
@@ -198,24 +181,20 @@ extension Agent {
 
   mutating func sample() {
     let unacknowledged = clinux_unacknowledged(connection.descriptor)
-    var roundTripUs: UInt32 = 0
-    var sinceMs: UInt32 = 0
-    if clinux_tcp_times(connection.descriptor, &roundTripUs, &sinceMs) != 0 {
-      roundTripUs = UInt32.max
-      sinceMs = 0
-    }
+    let times = times()
     link.sampled(
       unacknowledged: unacknowledged < 0 ? Int.max : Int(unacknowledged),
-      since: .milliseconds(UInt64(sinceMs)),
-      roundTrip: .milliseconds(UInt64(roundTripUs) / 1000))
+      since: times?.since ?? .milliseconds(0),
+      roundTrip: times?.roundTrip ?? .milliseconds(UInt64(UInt32.max) / 1000))
   }
 
-  private func roundTrip() -> Duration {
+  private func roundTrip() -> Duration { times()?.roundTrip ?? .milliseconds(0) }
+
+  /// Returns the round trip and the time since the last byte came, if the system knows them.
+  private func times() -> (roundTrip: Duration, since: Duration)? {
     var roundTripUs: UInt32 = 0
     var sinceMs: UInt32 = 0
-    guard clinux_tcp_times(connection.descriptor, &roundTripUs, &sinceMs) == 0 else {
-      return .milliseconds(0)
-    }
-    return .milliseconds(UInt64(roundTripUs) / 1000)
+    guard clinux_tcp_times(connection.descriptor, &roundTripUs, &sinceMs) == 0 else { return nil }
+    return (.milliseconds(UInt64(roundTripUs) / 1000), .milliseconds(UInt64(sinceMs)))
   }
 }

@@ -9,12 +9,6 @@ struct AgentEnding: ~Copyable {
   /// When the agent stops even if answers are missing; nil while it is not stopping.
   private(set) var deadline: Instant?
   var isReloadWanted = false
-  /// Whether SIGHUP means that the terminal has closed.
-  ///
-  /// For a service it asks to reload the configuration.
-  let endsWithTerminal =
-    EnvironmentVariable.notifySocket.pointer == nil
-    && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   /// The configuration of the next agent, if this one stops to reload.
   var next: Config?
 

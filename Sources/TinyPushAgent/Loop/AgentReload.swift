@@ -38,7 +38,7 @@ extension Agent {
       agent.pointee.courier.counters = counters
       agent.pointee.knowStart(arrivals)
       // Tokens that another gateway accepted prove nothing for this one.
-      if agent.pointee.gateway.span.equals(gateway.bytes) {
+      if agent.pointee.gateway.equals(gateway.bytes) {
         swap(&agent.pointee.courier.accepted, &accepted)
       }
       if var known = page.take() { swap(&agent.pointee.output.page, &known) }
@@ -54,7 +54,7 @@ extension Agent {
       swap(&agent.pointee.courier.accepted, &accepted)
       swap(&agent.pointee.troubleCommand, &command)
       gateway.clear()
-      gateway.append(bytes: agent.pointee.gateway.span)
+      gateway.append(bytes: agent.pointee.gateway)
       var kept = MappedStatusPage()
       swap(&agent.pointee.output.page, &kept)
       page = consume kept

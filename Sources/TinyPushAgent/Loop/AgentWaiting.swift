@@ -75,12 +75,9 @@ extension Agent {
 
   /// Tells the link if the machine was suspended during the wait.
   private mutating func noticeSleep() {
-    let now = Clock.asleep()
-    if now > asleep + .seconds(1) {
-      link.allSuspended(until: Clock.now())
-      link.allDialAtOnce()
-    }
-    asleep = now
+    guard suspension.lasted() != nil else { return }
+    link.allSuspended(until: Clock.now())
+    link.allDialAtOnce()
   }
 
   mutating func listen() {
@@ -110,7 +107,7 @@ extension Agent {
   private mutating func takeSignals() {
     while let signal = events.takeSignal() {
       guard !ending.isFinal else { continue }
-      if signal == UInt32(SIGHUP), !ending.endsWithTerminal {
+      if signal == UInt32(SIGHUP), !events.endsWithTerminal {
         if config.courier.isOnce { courier.rescan() } else { ending.isReloadWanted = true }
         continue
       }

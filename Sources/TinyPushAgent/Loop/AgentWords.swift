@@ -8,12 +8,12 @@ extension Agent {
     output.keepPage(at: config.status)
     var text = Text()
     text.append("delivering ", printable: config.spool.span, " to ")
-    if config.courier.hasDevices { text.append(printable: gateway.span) }
+    if config.courier.hasDevices { text.append(printable: gateway) }
     if config.courier.hasWebPush {
       text.append(config.courier.hasDevices ? ", and to browsers" : "browsers")
     }
     if config.courier.hasDevices {
-      output.page.begin(gateway.span)
+      output.page.begin(gateway)
     } else {
       output.page.begin(Span())
       publishRest()

@@ -9,7 +9,7 @@ public enum Clock {
   public static func now() -> Instant { read(CLOCK_BOOTTIME) }
 
   /// Returns how long this machine has been suspended since it started.
-  package static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
+  fileprivate static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
 
   @inline(never)
   private static func read(_ clock: clockid_t) -> Instant {
@@ -69,6 +69,21 @@ public enum Clock {
       if seconds >= Time.plausibleSince { earliest = min(earliest ?? seconds, seconds) }
     }
     return earliest
+  }
+}
+
+/// Notes how long the machine is suspended.
+package struct Suspension {
+  private var total = Clock.asleep()
+
+  package init() {}
+
+  /// Returns for how long the machine was suspended since the last call; nil: less than a second.
+  package mutating func lasted() -> Duration? {
+    let before = total
+    total = Clock.asleep()
+    guard total > before + .seconds(1) else { return nil }
+    return .milliseconds(total.milliseconds - before.milliseconds)
   }
 }
 

@@ -10,6 +10,12 @@ public struct EventPoll: ~Copyable {
   /// Wakes the agent when the wall clock is set, so that due times are computed again.
   private let clock: Int32
   private var events: InlineArray<8, epoll_event>
+  /// Whether SIGHUP means that the terminal has closed.
+  ///
+  /// For a service it asks to read the configuration again.
+  package let endsWithTerminal =
+    EnvironmentVariable.notifySocket.pointer == nil
+    && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
 
   package enum Source {
     case signals

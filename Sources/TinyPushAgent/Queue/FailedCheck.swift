@@ -17,7 +17,7 @@ struct FailedCheck: ~Copyable {
 
   init(_ config: borrowing Config) {
     rules = config.courier.rules
-    lists = RecipientsFiles(config.recipients.span, rules.service)
+    lists = RecipientsFiles(config.recipients.span, rules.pushProtocol)
     suppressed = SuppressionLists(state: config.state.pointer)
   }
 

@@ -48,8 +48,8 @@ public struct NamedRecipient: ~Copyable {
   public var isSubscription: Bool { word.count > 0 }
 
   /// Whether a device token, if it is one, has a size that a protocol knows.
-  public func canBeSent(by service: PushProtocol) -> Bool {
-    service == .http2 || isSubscription || token.count == Rules.tokenBytesOfBinary
+  public func canBeSent(by pushProtocol: PushProtocol) -> Bool {
+    pushProtocol == .http2 || isSubscription || token.count == Rules.tokenBytesOfBinary
   }
 
   /// Appends what may be shown: a device token, or what stands for a subscription, and its service.

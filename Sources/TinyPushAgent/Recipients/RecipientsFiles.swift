@@ -15,16 +15,16 @@ public struct RecipientsFiles: ~Copyable {
   private static let lineBytesMax = RecipientsFile.lineBytesMax + 2
 
   private let directory: CString
-  private let service: PushProtocol
+  private let pushProtocol: PushProtocol
 
   /// Remembers the directory.
   ///
   /// - Parameters:
   ///   - directory: the path of the recipients files.
-  ///   - service: the protocol that must be able to carry the tokens.
-  public init(_ directory: Span<UInt8>, _ service: PushProtocol) {
+  ///   - pushProtocol: the protocol that must be able to carry the tokens.
+  public init(_ directory: Span<UInt8>, _ pushProtocol: PushProtocol) {
     self.directory = CString(directory)
-    self.service = service
+    self.pushProtocol = pushProtocol
   }
 
   deinit {}
@@ -77,7 +77,7 @@ public struct RecipientsFiles: ~Copyable {
       number += 1
       let line = lines.line.extracting(0..<lines.line.count - 1)
       let isWhole = lines.isEnd && line.count <= RecipientsFile.lineBytesMax
-      let said = isWhole ? RecipientsFile.read(line, for: service) : .wrong(.tooLong, at: 0)
+      let said = isWhole ? RecipientsFile.read(line, for: pushProtocol) : .wrong(.tooLong, at: 0)
       guard body(number, said, line) else { return 0 }
     }
   }

@@ -14,8 +14,8 @@ public struct SpoolDirectory: ~Copyable {
   var taken: TakenDirectory
   /// Whether other users could replace the spool's directories or each other's files until now.
   let wasOpen: Bool
-  /// The file that is being read, if more of it follows; else -1.
-  var file: Int32 = -1
+  /// The file that is being read, if more of it follows.
+  var file: Descriptor?
   /// What tells that file from all others in `taken/`: two may have come at the same moment.
   var fileName = Text(capacity: 300)
 
@@ -69,7 +69,7 @@ public struct SpoolDirectory: ~Copyable {
     later = LaterDirectory(in: self.root.number)
   }
 
-  deinit { if file >= 0 { close(file) } }
+  deinit {}
 
   @inline(never)
   private static func explain(
@@ -156,13 +156,15 @@ public struct SpoolDirectory: ~Copyable {
   /// If this user may not ask, a file with more than one name is taken as complete, because it was
   /// linked here.
   func writer(of name: UnsafePointer<CChar>) -> Writer {
-    let descriptor = clinux_open(new.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    guard descriptor >= 0 else { return .unknown }
-    defer { CLinux.close(descriptor) }
-    let writer = Writer(of: descriptor)
+    var error: Int32 = 0
+    guard let descriptor = Descriptor(new.number, name, Self.flags, error: &error) else {
+      return .unknown
+    }
+    let writer = Writer(of: descriptor.number)
     guard case .unknown = writer else { return writer }
     var information = stat()
-    return fstat(descriptor, &information) == 0 && information.st_nlink > 1 ? .nobody : .unknown
+    return fstat(descriptor.number, &information) == 0 && information.st_nlink > 1
+      ? .nobody : .unknown
   }
 
   /// Removes the settled file, or moves it to `failed/`.
@@ -264,7 +266,7 @@ extension FileIdentity {
 
 extension Span<UInt8> {
   /// Calls `body` with a name that a NUL byte follows in memory.
-  func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+  func withCPath<Result: ~Copyable>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     withUnsafeBufferPointer {
       body(UnsafeRawPointer($0.baseAddress!).assumingMemoryBound(to: CChar.self))
     }

@@ -3,7 +3,8 @@ import TinyPush
 
 /// Reading of the courier's files.
 extension SpoolDirectory {
-  private static let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+  /// These flags keep a link or a pipe from blocking the agent.
+  static let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
   /// Reads the courier's file on; a file in `new/` is taken first.
   mutating func read(_ courier: inout Courier, from directory: Courier.Directory) {
@@ -30,46 +31,39 @@ extension SpoolDirectory {
 
   /// Moves the courier's file from `new/` to `taken/`, and reads its first part.
   private mutating func take(_ courier: inout Courier) -> Courier.ReadResult {
-    closeFile()
+    file = nil
     let isWhole = courier.isNewFileWhole
-    // These flags keep a link or a pipe from blocking the agent.
-    let descriptor = courier.stepName().withCPath { clinux_open(new.number, $0, Self.flags, 0) }
-    guard descriptor >= 0 else { return .failed(failureToOpen(courier, -descriptor)) }
+    var error: Int32 = 0
+    let opened = courier.stepName().withCPath {
+      Descriptor(new.number, $0, Self.flags, error: &error)
+    }
+    guard let descriptor = opened else { return .failed(failureToOpen(courier, error)) }
     var information = stat()
-    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      CLinux.close(descriptor)
+    guard fstat(descriptor.number, &information) == 0, clinux_is_regular(&information) != 0 else {
       return .failed(.notRegular)
     }
     var mayGrow = false
     if !isWhole {
-      switch Writer(of: descriptor) {
+      switch Writer(of: descriptor.number) {
       case .nobody: break
       case .unknown: mayGrow = true
-      case .somebody:
-        CLinux.close(descriptor)
-        return .failed(.busy)
+      case .somebody: return .failed(.busy)
       }
     }
     let room = courier.readRoom()
-    let count = Descriptor.read(descriptor, room, at: 0)
+    let count = Descriptor.read(descriptor.number, room, at: 0)
     guard count >= 0 else {
-      CLinux.close(descriptor)
       return .failed(
         .unreadable(Int32(-count), changeTimeNs: clinux_change_time_ns(&information)))
     }
     if !isWhole, Int64(count) >= Int64(information.st_size), isUnfinished(room, count, &information)
     {
-      CLinux.close(descriptor)
       return .failed(.busy)
     }
     let changeTimeNs = clinux_change_time_ns(&information)
     let arrival = courier.stepName().withCPath { taken.take($0, from: new.number, changeTimeNs) }
-    guard arrival >= 0 else {
-      CLinux.close(descriptor)
-      return notTaken(courier, Int32(-arrival))
-    }
+    guard arrival >= 0 else { return notTaken(courier, Int32(-arrival)) }
     guard SpoolName.isFromSend(courier.stepName()) || taken.isLast(information) else {
-      CLinux.close(descriptor)
       let modifiedNs = clinux_modify_time_ns(&information)
       return .text(
         bytes: 0, isWhole: false,
@@ -123,61 +117,48 @@ extension SpoolDirectory {
 
   /// Reads on in the courier's file in `taken/`.
   private mutating func readTaken(_ courier: inout Courier) -> Courier.ReadResult {
-    let descriptor = openTaken(courier.stepName())
-    guard descriptor >= 0 else { return .failed(OpenFailure(errno: -descriptor)) }
+    var error: Int32 = 0
+    guard let descriptor = openTaken(courier.stepName(), error: &error) else {
+      return .failed(OpenFailure(errno: error))
+    }
     var information = stat()
     let offset = courier.readOffset
     let count =
-      fstat(descriptor, &information) == 0
-      ? Descriptor.read(descriptor, courier.readRoom(), at: offset) : Int(-clinux_errno())
-    guard count >= 0 else {
-      CLinux.close(descriptor)
-      return .failed(.unreadable(Int32(-count)))
-    }
+      fstat(descriptor.number, &information) == 0
+      ? Descriptor.read(descriptor.number, courier.readRoom(), at: offset) : Int(-clinux_errno())
+    guard count >= 0 else { return .failed(.unreadable(Int32(-count))) }
     var mayGrow = courier.mayFileGrow
     if mayGrow, offset + Int64(count) >= Int64(information.st_size) {
-      if case .nobody = Writer(of: descriptor) { mayGrow = false }
+      if case .nobody = Writer(of: descriptor.number) { mayGrow = false }
     }
     let arrival = TakenName(courier.stepName())?.arrivalNs ?? 0
     return keep(descriptor, &information, count, at: offset, arrival, mayGrow: mayGrow)
   }
 
-  /// Returns the descriptor of a file in `taken/`, which may be open already; else -errno.
-  private mutating func openTaken(_ name: Span<UInt8>) -> Int32 {
+  /// Returns a file in `taken/`, which may be open already.
+  private mutating func openTaken(_ name: Span<UInt8>, error: inout Int32) -> Descriptor? {
     let constant = TakenName.constantPart(of: name)
-    if file >= 0, constant.equals(fileName.bytes) {
-      defer { file = -1 }
-      return file
+    if let open = file.take() {
+      if constant.equals(fileName.bytes) { return open }
     }
-    closeFile()
     fileName.clear()
     fileName.append(bytes: constant)
-    return name.withCPath { clinux_open(taken.number, $0, Self.flags, 0) }
+    return name.withCPath { Descriptor(taken.number, $0, Self.flags, error: &error) }
   }
 
   /// Keeps the file open if it goes on behind the bytes that were read.
   private mutating func keep(
-    _ descriptor: Int32, _ information: inout stat, _ count: Int, at offset: Int64,
+    _ descriptor: consuming Descriptor, _ information: inout stat, _ count: Int, at offset: Int64,
     _ arrivalNs: Int64, mayGrow: Bool
   ) -> Courier.ReadResult {
     let size = Int64(information.st_size)
     let isWhole = count == 0 || offset + Int64(count) >= size
-    if isWhole {
-      CLinux.close(descriptor)
-    } else {
-      file = descriptor
-    }
+    if !isWhole { file = consume descriptor }
     return .text(
       bytes: count, isWhole: isWhole,
       Courier.FileFacts(
         arrivalNs: arrivalNs, modifiedNs: clinux_modify_time_ns(&information), size: size,
         mayGrow: mayGrow))
-  }
-
-  mutating func closeFile() {
-    guard file >= 0 else { return }
-    CLinux.close(file)
-    file = -1
   }
 }
 

@@ -3,8 +3,8 @@ import TinyPush
 
 /// The inotify watches of the spool and of the suppression list's directory.
 ///
-/// They report new files in `new/`, removed files in `later/`, and replaced directories. Events are
-/// only hints: the queue overflows, inotify may be unavailable, and network file systems report
+/// They report new files in `new/`, changed files in `taken/`, removed files in `later/`, and replaced
+/// directories. Events are only hints: the queue overflows, inotify may be unavailable, and network file systems report
 /// nothing.
 struct SpoolWatch: ~Copyable {
   /// The time after which a failed watch is retried.

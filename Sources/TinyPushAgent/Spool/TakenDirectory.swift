@@ -136,10 +136,11 @@ struct TakenDirectory: ~Copyable {
     of name: UnsafePointer<CChar>, _ known: TakenName, _ kept: Duration,
     _ courier: borrowing Courier
   ) -> Fate {
-    let file = clinux_open(number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    defer { if file >= 0 { close(file) } }
+    var error: Int32 = 0
+    let file = Descriptor(number, name, SpoolDirectory.flags, error: &error)
     // Nobody can open the file here. So if nobody has it open for writing, its size stays.
-    let writer = file >= 0 ? Writer(of: file) : .unknown
+    var writer = Writer.unknown
+    if let file { writer = Writer(of: file.number) }
     var information = stat()
     guard fstatat(number, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return .stays }
     // An empty file from `later/` was torn by a power cut.

@@ -25,7 +25,7 @@ enum Takeover {
     DirectoryEntry.forEach(in: leaving.number, buffer.room()) { entry in
       let name = CString.span(entry.name)
       guard entry.mayBeFile, name.count > headBytes, name[16] == .dot,
-        let bytes = number(name.extracting(0..<16))
+        let bytes = name.extracting(0..<16).hexNumber
       else { return }
       // The highest bit says that the delivered part ended with text that is no object.
       let settled = Int64(bytes & UInt64(Int64.max))
@@ -103,14 +103,5 @@ enum Takeover {
       error = text.withCString { clinux_rename_new(source, path, taken, $0) }
       arrivalNs += 1
     }
-  }
-
-  private static func number(_ digits: Span<UInt8>) -> UInt64? {
-    var number: UInt64 = 0
-    for index in digits.indices {
-      guard let digit = DeviceToken.hexValue(digits[index]) else { return nil }
-      number = number << 4 | UInt64(digit)
-    }
-    return number
   }
 }

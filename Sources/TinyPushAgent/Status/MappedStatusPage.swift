@@ -173,7 +173,7 @@ struct MappedStatusPage: ~Copyable {
     if !isTooMuch {
       courier.forEachFileUnderWay { page.pointee.filesUnderWay.add(arrivalNs: $0, $1) }
     }
-    page.pointee.protocolValue = UInt32(link.service.rawValue)
+    page.pointee.protocolValue = UInt32(link.pushProtocol.rawValue)
     page.pointee.refusedConfigurationValue = 0
     for number in 0..<link.lanes { update(Lane(number), courier, link) }
     clinux_end_change(&page.pointee.sequence)

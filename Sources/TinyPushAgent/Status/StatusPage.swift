@@ -161,7 +161,7 @@ public struct StatusPage {
   public var hasBrowsers: Bool { !services[1].host.isEmpty }
 
   /// The protocol in use.
-  public var service: PushProtocol {
+  public var pushProtocol: PushProtocol {
     PushProtocol(rawValue: UInt8(truncatingIfNeeded: protocolValue)) ?? .binary
   }
 

@@ -8,7 +8,7 @@ public struct SuppressedRecipients: ~Copyable {
   /// Opens the suppression list; if it cannot be read, no token counts as suppressed.
   public init(_ config: borrowing Config) {
     suppressed = SuppressionLists(state: config.state.pointer)
-    lists = RecipientsFiles(config.recipients.span, config.courier.rules.service)
+    lists = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
   }
 
   deinit {}

@@ -6,6 +6,7 @@ import TinyPushAgent
 struct Main {
   static func main() {
     PagedMemory.use()
+    StandardStreams.reserve()
     Program(
       "tinypush-mqtt", "Takes messages from an MQTT broker and makes notification files of them.",
       notes: """

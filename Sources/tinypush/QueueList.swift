@@ -203,9 +203,9 @@ struct QueueList: ~Copyable {
     terminal.append(field.bytes, cutTo: max(columns - used - nameColumns - 2, 4), in: &text)
   }
 
-  /// Returns the width of the names: less than half of the room, since reasons are longer.
+  /// Returns the width of the names: on 80 columns, the names that TinyPush makes are whole.
   private static func nameColumns(_ columns: Int) -> Int {
-    min(max((columns - 26) * 4 / 9, 8), 40)
+    min(max((columns - 26) * 3 / 5, 8), 40)
   }
 
   @inline(never)

@@ -53,7 +53,7 @@ enum SendCommand {
                               same recipients
         --again-after TIME    skip devices that got the same content within TIME
         --urgent              ignore the limits that the configuration sets
-        --registered WHEN     when the app last registered its tokens
+        --registered WHEN     when the app last registered its tokens, in the past
         --wait[=TIME]         wait for the outcome, for 60s if no time is given
         --no-sync             do not wait for the disk
         --quiet               do not print the name
@@ -107,6 +107,8 @@ enum SendCommand {
     var isStream = false
     /// The last option about the content.
     var content: Flag?
+    /// A descriptor of the signals that end the wait; -1: they end the program.
+    var signals: Int32 = -1
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
@@ -199,7 +201,12 @@ enum SendCommand {
       } else {
         composition.draft.set(part!, to: seconds)
       }
-    case .expiration, .notBefore, .registered:
+    case .registered:
+      guard let date = TimeArgument.past(value) else {
+        throw fail(flag, TimeArgument.takesPast, value, arguments)
+      }
+      composition.draft.set(part!, to: UInt64(date))
+    case .expiration, .notBefore:
       // With a clock that counts from 1970, the date would be wrong, and nobody would notice.
       guard Clock.time().wallSeconds != nil || !TimeArgument.isFromNow(value) else {
         throw fail(
@@ -239,7 +246,7 @@ enum SendCommand {
     text.append("--", bytes: arguments.name(of: flag.rawValue))
     text.append(words)
     if let value {
-      text.append(printable: value)
+      text.append(printable: value.count > 0 ? value : ("an empty text" as StaticString).span)
       if let known { text.suggest(known.nearest(to: value), of: known, "; did you mean ") }
     }
     return arguments.fail(status, text)
@@ -281,7 +288,8 @@ enum SendCommand {
         .usage, "--dry-run is for a text: check notifications with tinypush check -")
     }
     var count: UInt64 = 0
-    let name = try queueStream(&source, &count, config, queueing, arguments)
+    var queueing = queueing
+    let name = try queueStream(&source, &count, config, &queueing, arguments)
     return finish(name, count, config, queueing, arguments)
   }
 
@@ -295,7 +303,8 @@ enum SendCommand {
       notification.write(to: STDOUT_FILENO)
       return .ok
     }
-    let name = try queue(notification, config, queueing, arguments)
+    var queueing = queueing
+    let name = try queue(notification, config, &queueing, arguments)
     return finish(name, 1, config, queueing, arguments)
   }
 
@@ -337,22 +346,33 @@ enum SendCommand {
     guard let seconds = queueing.waitSeconds else { return .ok }
     return Waiting.run(
       name.span, count, config, seconds: seconds, isStream: queueing.isStream,
-      isJSON: queueing.isJSON, arguments)
+      isJSON: queueing.isJSON, signals: queueing.signals, arguments)
   }
 
   @inline(never)
   private static func queue(
-    _ notification: borrowing Text, _ config: borrowing Config, _ queueing: QueueOptions,
+    _ notification: borrowing Text, _ config: borrowing Config, _ queueing: inout QueueOptions,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
       try box.write(notification.bytes)
-      return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
+      return try drop(&box, &queueing)
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
+  }
+
+  /// Drops a complete file into the spool.
+  private static func drop(
+    _ box: inout DropBox, _ queueing: inout QueueOptions
+  ) throws(DropBox.Problem) -> CString {
+    // The line of JSON must tell the name of the file, even if somebody ends the wait.
+    if queueing.isJSON, queueing.waitSeconds != nil {
+      queueing.signals = clinux_signal_descriptor()
+    }
+    return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
   }
 
   /// Queues the notifications on standard input, unless one of them would be refused.
@@ -361,7 +381,7 @@ enum SendCommand {
   @inline(never)
   private static func queueStream(
     _ source: inout SourceText, _ count: inout UInt64, _ config: borrowing Config,
-    _ queueing: QueueOptions, _ arguments: borrowing Arguments
+    _ queueing: inout QueueOptions, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
     var stream = NotificationStream()
@@ -372,7 +392,7 @@ enum SendCommand {
       warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
         count = stream.notifications
-        return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
+        return try drop(&box, &queueing)
       }
     } catch {
       throw arguments.fail(error.status, error.text(spool))

@@ -72,7 +72,9 @@ enum StatusCommand {
         text.append(" There is no configuration ", printable: CString.span(arguments.configPath))
         text.append(": name one with --config FILE, or the page with -o status=FILE")
       }
-      throw arguments.fail(.unavailable, text)
+      guard form == .json else { throw arguments.fail(.unavailable, text) }
+      StatusJSON.write(notRunning: text)
+      return .unavailable
     }
     switch form {
     case .json: StatusJSON.write(reading.page, BridgeState(beside: config), in: &text)

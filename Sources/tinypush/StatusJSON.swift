@@ -4,6 +4,17 @@ import TinyPushAgent
 
 /// The agent's status page as a line of JSON.
 enum StatusJSON {
+  /// Writes the line if there is no page.
+  @inline(never)
+  static func write(notRunning why: borrowing Text) {
+    var text = Text(capacity: 1024)
+    text.beginObject()
+    text.member("state", word: StatusPage.words(nil))
+    text.member("detail", string: why)
+    text.endLine()
+    text.write(to: STDOUT_FILENO)
+  }
+
   @inline(never)
   static func write(
     _ page: borrowing StatusPage, _ bridge: borrowing BridgeState, in text: inout Text
@@ -37,10 +48,13 @@ enum StatusJSON {
       text.member("mqtt_running", bool: isRunning)
       text.member("mqtt_detail", string: bridge.words)
     }
-    text.member("files", number: page.files)
-    text.member("files_exact", bool: page.isFilesExact == 1)
-    text.member("later_files", number: page.later)
-    text.member("in_flight", number: page.inFlight)
+    if page.isAlive {
+      text.member("files", number: page.files)
+      text.member("files_exact", bool: page.isFilesExact == 1)
+      text.member("later_files", number: page.later)
+      text.member("in_flight", number: page.inFlight)
+    }
+    text.member("held", bool: page.held != 0)
     StatusCounter.forEach(of: page) { name, _, value in
       text.key(escaping: name)
       text.append(value)
@@ -82,17 +96,19 @@ enum StatusJSON {
       text.member("recipients", word: service.recipients)
       text.member("state", word: StatusPage.words(isAlive ? service.connectivity : nil))
       text.member("changed_at", number: UInt64(clamping: service.changedAt))
-      word.clear()
-      service.appendWords(to: &word)
-      text.member("detail", string: word)
-      if isAlive { writeWait(of: service, now, in: &text) }
+      if isAlive {
+        word.clear()
+        service.appendWords(to: &word)
+        text.member("detail", string: word)
+        writeWait(of: service, now, in: &text)
+      }
       if let reason = service.refusedConfiguration {
         text.member("configuration_refused", string: reason.name)
       }
       text.member("accepted", number: service.counts.accepted)
       text.member("refused", number: service.counts.refused)
       text.member("gone", number: service.counts.gone)
-      text.member("in_flight", number: service.inFlight)
+      if isAlive { text.member("in_flight", number: service.inFlight) }
       text.endObject()
     }
     text.endArray()

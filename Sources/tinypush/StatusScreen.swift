@@ -162,6 +162,8 @@ struct StatusScreen: ~Copyable {
 
   @inline(never)
   private mutating func showQueue(_ page: borrowing StatusPage, _ text: inout Text) {
+    // Nobody has counted since the agent ended.
+    guard page.isAlive else { return }
     peaks.files = max(peaks.files, page.files)
     peaks.inFlight = max(peaks.inFlight, page.inFlight)
     label("in the spool")

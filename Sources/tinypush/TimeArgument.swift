@@ -33,6 +33,20 @@ enum TimeArgument {
     return date(value)
   }
 
+  /// What is wrong with a value that ``past(_:)`` does not take.
+  static let takesPast: StaticString =
+    " takes a time in the past: UNIX seconds, or a date such as 2026-01-24T18:00, not "
+
+  /// Returns a date in the past in UNIX seconds; nil if the value is none.
+  ///
+  /// While the clock is not set, any date may be in the past.
+  static func past(_ value: Span<UInt8>) -> UInt32? {
+    guard !isFromNow(value), let date = date(value, now: 0),
+      date <= Clock.time().wallSeconds.map(UInt64.init) ?? .max
+    else { return nil }
+    return UInt32(clamping: date)
+  }
+
   private static func date(_ value: Span<UInt8>) -> UInt64? {
     var fields = Fields(value)
     guard fields.read(4), fields.take(.hyphen), fields.read(2), fields.take(.hyphen),

@@ -54,6 +54,10 @@ enum TokenCommand {
     let action = Action(
       rawValue: try arguments.action(
         among: "list register suppress forget", "list, register, suppress or forget"))!
+    if action == .list || action == .forget, time != nil {
+      throw arguments.fail(.usage, "--at is only for register and suppress")
+    }
+    if action != .list, isAll { throw arguments.fail(.usage, "--all is only for list") }
     try arguments.readConfig(into: &config, for: .command)
     guard action == .list else {
       return try change(config, action, at: time, isJSON: isJSON, arguments)
@@ -63,16 +67,11 @@ enum TokenCommand {
   }
 
   private static func date(_ arguments: borrowing Arguments) throws(ExitStatus) -> UInt32 {
-    let now = Clock.wallSeconds()
-    guard let seconds = TimeArgument.date(arguments.value(), now: now),
-      seconds <= UInt64(max(now, 0))
-    else {
-      throw arguments.fail(
-        .usage,
-        "--at takes a time in the past: UNIX seconds, or a date such as 2026-01-24T18:00, not ",
-        arguments.value())
-    }
-    return UInt32(clamping: seconds)
+    if let seconds = TimeArgument.past(arguments.value()) { return seconds }
+    var text = Text()
+    text.append("--at", TimeArgument.takesPast)
+    text.append(printable: arguments.value())
+    throw arguments.fail(.usage, text)
   }
 
   // MARK: - Listing

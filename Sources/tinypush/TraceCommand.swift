@@ -100,13 +100,20 @@ struct TraceCommand: ~Copyable {
     let command: StaticString =
       "exec journalctl --quiet --no-pager --output=short-iso --unit='tinypush*' 2>/dev/null"
     let opened = path != nil ? InputLines(path) : InputLines(outputOf: command)
-    guard var lines = opened else {
-      throw arguments.fail(
-        .noInput, "cannot read the log: ",
-        CString.span(path ?? ("the journal" as StaticString).cString))
-    }
+    guard var lines = opened else { throw failLog(path, clinux_errno(), arguments) }
     while let line = lines.next() { take(line: line) }
+    if lines.error != 0 { throw failLog(path, lines.error, arguments) }
     isJournalClosed = !lines.close() && path == nil
+  }
+
+  private func failLog(
+    _ path: UnsafePointer<CChar>?, _ error: Int32, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var text = Text()
+    text.append("cannot read the log ")
+    text.append(printable: CString.span(path ?? ("of the journal" as StaticString).cString))
+    text.append(": ", cString: clinux_error_text(error))
+    return arguments.fail(error == EACCES ? .noPermission : .noInput, text)
   }
 
   private mutating func take(line: Span<UInt8>) {

@@ -20,17 +20,18 @@ struct Waiting {
   ///   - count: the number of notifications in the file.
   ///   - isStream: whether the file's lines come from standard input, so that messages name them.
   ///   - isJSON: whether a line of JSON tells the outcome on standard output.
+  ///   - signals: a descriptor of the signals that end the wait; -1: they end the program.
   @inline(never)
   static func run(
     _ name: Span<UInt8>, _ count: UInt64, _ config: borrowing Config, seconds: UInt64,
-    isStream: Bool, isJSON: Bool, _ arguments: borrowing Arguments
+    isStream: Bool, isJSON: Bool, signals: Int32, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     let spool = config.spool.pointer
     var line = Text(capacity: 4 * lineMax)
     if isJSON { begin(name, count, in: &line) }
     do throws(DropBox.Problem) {
       let watch = try OutcomeWatch(spool, name: name)
-      let outcome = watch.outcome(within: .seconds(seconds))
+      let outcome = watch.outcome(within: .seconds(seconds), orSignalOf: signals)
       var waiting = Waiting()
       watch.forEachSettlement { waiting.take($0, isStream: isStream, arguments) }
       var reason = Text(capacity: 2048)

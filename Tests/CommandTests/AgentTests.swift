@@ -57,6 +57,18 @@ import Testing
         == "100 notifications, byte for byte")
   }
 
+  @Test func `a run that a signal ends before everything is delivered exits with 75`() throws {
+    try box.drop(line(1), as: "1")
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    let agent = try box.start(
+      Build.command(Build.host) + ["run", "--once"] + box.settings(gateway.port))
+    try agent.line("nothing listens there", in: .errors)
+    #expect(try agent.terminate() == 75)
+    #expect(agent.errors.contains("; the rest stays in the spool: try again later"))
+    #expect(box.queued == ["1"])
+  }
+
   @Test func `killing the agent in the middle of a delivery loses no notification`() throws {
     let notifications = try NotificationSet.plain(
       files: 1000, lines: 1000, in: box.path + "/notifications")

@@ -290,6 +290,9 @@ import TinyPushRules
       program, "-c", "/etc/x.conf", "-o", "spool", "=", "/s", "-o", "log", "=", "changes",
     ]
     #expect(try bash(before + ["sen"], in: box) == ["send"])
+    let long = [program, "--config", "=", "/etc/x.conf", "--option", "log", "=", "changes"]
+    #expect(try bash(long + ["sen"], in: box) == ["send"])
+    #expect(try bash([program, "--config", "/etc/x.conf", "sen"], in: box) == ["send"])
     #expect(try bash(before + ["send", "--priority", ""], in: box) == ["10", "5", "1"])
     #expect(try bash([program, "check", "--config", "/etc/host"], in: box).contains("/etc/hosts"))
     #expect(

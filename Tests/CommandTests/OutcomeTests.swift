@@ -181,6 +181,17 @@ import Testing
     #expect(box.names(in: "tmp") == [])
   }
 
+  @Test func `send --wait --json tells the name of the file when a signal ends it`() throws {
+    let sender = try box.start(
+      box.sending(["x", "--token", Self.one, "--wait=1h", "--json"]))
+    try wait(for: "the file") { box.queued.count == 1 && box.names(in: "tmp").count == 1 }
+    #expect(try sender.terminate() == 75)
+    let told = try objects(sender.output).at(0)
+    #expect(told["name"] as? String == box.queued.first)
+    #expect(told["outcome"] as? String == "pending")
+    #expect(box.names(in: "tmp") == [])
+  }
+
   @Test(arguments: [0, 2])
   func `send --wait reports a notification that waits for its time`(parts: Int) throws {
     let (sender, name) = try waiting(box, .inotify, ["--not-before", "2h"])

@@ -69,9 +69,9 @@ import Testing
     ),
     Sending(
       "x", "--token", one, "--not-before", "2028-02-29T23:59:58Z", "--expiration",
-      "2100-03-01T00:00Z", "--registered=2026-12-31T12:00:00Z",
+      "2100-03-01T00:00Z", "--registered=2025-12-31T12:00:00Z",
       gives:
-        #"{"tokens":["\#(one)"],"not-before":1835481598,"expiration":4107542400,"registered":1798718400,"payload":{"aps":{"alert":"x"}}}"#
+        #"{"tokens":["\#(one)"],"not-before":1835481598,"expiration":4107542400,"registered":1767182400,"payload":{"aps":{"alert":"x"}}}"#
     ),
     Sending(
       "Tank low", "--to", "family", "--lang", "fr=Cuve vide", "--lang", "de=a=b", "--title", "T",
@@ -169,12 +169,12 @@ import Testing
   @Test func `send writes a time from now as UNIX seconds`() throws {
     let before = Int(Date().timeIntervalSince1970)
     let sent = try box.send([
-      "x", "--token", Self.one, "--not-before", "2h", "--expiration", "1d", "--registered", "0s",
+      "x", "--token", Self.one, "--not-before", "2h", "--expiration", "1d",
     ])
     let after = Int(Date().timeIntervalSince1970)
     #expect(sent.status == 0, "\(sent.errors)")
     let queued = try objects(box.text("spool/new/" + box.queued.at(0))).at(0)
-    for (key, seconds) in [("not-before", 7200), ("expiration", 86_400), ("registered", 0)] {
+    for (key, seconds) in [("not-before", 7200), ("expiration", 86_400)] {
       let date = try #require(queued[key] as? Int)
       #expect((before + seconds...after + seconds).contains(date), "\(key)")
     }
@@ -313,6 +313,13 @@ import Testing
       "x", "--token", one, "--badge", "x", status: 64,
       gives: "tinypush send: --badge must be a whole number, not x\n"),
     Sending("x", "--token", one, "--badge", "1.5", status: 64, gives: "--badge must be"),
+    Sending("x", "--token", one, "--badge", "", status: 64, gives: "not an empty text"),
+    Sending(
+      "x", "--token", one, "--registered", "2999-01-01", status: 64,
+      gives: "--registered takes a time in the past"),
+    Sending(
+      "x", "--token", one, "--registered", "1h", status: 64,
+      gives: "--registered takes a time in the past"),
     Sending(
       "x", "--token", one, "--level", "criticle", status: 64,
       gives:

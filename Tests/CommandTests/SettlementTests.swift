@@ -291,6 +291,15 @@ import Testing
     #expect(try found("0badcafe") == ["1795419200000000001 to 0badcafe accepted"])
   }
 
+  @Test func `trace says why a log cannot be read`() throws {
+    for (log, why) in [("/", "Is a directory"), ("/nowhere", "No such file or directory")] {
+      let traced = try box.run(
+        Build.command(Build.host) + ["trace", "x", "--log", log, "-o", "spool=\(box.spool)"])
+      #expect(traced.status == 66)
+      #expect(traced.errors == "tinypush trace: cannot read the log \(log): \(why)\n")
+    }
+  }
+
   @Test func `trace --json has the same facts`() throws {
     func traced(_ word: String, log: String = "") throws -> [[String: Any]] {
       let child = try trace(box, word, log: log, "--json")

@@ -36,4 +36,16 @@ import Testing
     #expect(unknown.status == 66)
     #expect(unknown.errors.contains("keeps nothing for the client ID tinypush-nowhere"))
   }
+
+  @Test func `takeover ends if the broker cannot be reached`() throws {
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, "subscribe = $share/tinypush/alerts/#\n[alerts/#]\nalert = {payload}\n")
+    broker.kill()
+    let takeover = try box.run([
+      Box.bridge, "takeover", "--rules", box.path + "/mqtt.conf", "-o", "spool=" + box.spool,
+      "tinypush-cellar",
+    ])
+    #expect(takeover.status == 69)
+    #expect(takeover.errors.contains("cannot connect to the broker"))
+  }
 }

@@ -478,6 +478,11 @@ import Testing
         name one with --config FILE, or the page with -o status=FILE
 
         """)
+    let json = try packaged(["--json"], in: box)
+    #expect(json.status == 69 && json.errors == "")
+    let said = try objects(json.output).at(0)
+    #expect(said["state"] as? String == "not running")
+    #expect((said["detail"] as? String)?.contains("No such file or directory") == true)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["status=\(box.path)/run/status"])
     try agent.line("connected to", in: .errors)

@@ -117,6 +117,9 @@ import Testing
       ["suppress", "12", "--at", "4000000000"],
       "--at takes a time in the past: UNIX seconds, or a date such as 2026-01-24T18:00, not 4000000000"
     ),
+    (["list", "--at", "5"], "--at is only for register and suppress"),
+    (["forget", "12", "--at", "5"], "--at is only for register and suppress"),
+    (["suppress", "12", "--all"], "--all is only for list"),
   ])
   func `token refuses wrong arguments`(arguments: [String], words: String) throws {
     let child = try tokens(box, arguments)

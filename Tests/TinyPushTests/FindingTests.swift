@@ -74,7 +74,7 @@ private let ofNotifications: [Remarked] = [
   Remarked(#"▸["a"]"#, "not-an-object: expected '{': a notification is a JSON object"),
   Remarked(
     "▸{\"id\":\"\(String(repeating: "x", count: 65_530))\",\(payload)}",
-    "object-too-large: the notification is larger than 65536 bytes: split its tokens over several notifications, or put them into a recipients file"
+    "object-too-large: the notification is larger than 65536 bytes: make its texts shorter, or put its tokens into a recipients file"
   ),
   Remarked(with(#"▸"prority":5"#), "unknown-key: unknown key; did you mean priority?"),
   Remarked(with(#"▸"collapse_id":"a""#), "unknown-key: unknown key; did you mean collapse-id?"),

@@ -47,8 +47,14 @@ _tinypush() {
   local help value words
   COMPREPLY=()
   # -c FILE and -o KEY=VALUE may stand before the command.
-  while [[ ${program##*/} == tinypush && $first -lt $COMP_CWORD && ${COMP_WORDS[first]} == -[co]* ]]; do
-    ((first += ${#COMP_WORDS[first]} == 2 ? 2 : 1))
+  while [[ ${program##*/} == tinypush && $first -lt $COMP_CWORD ]]; do
+    case ${COMP_WORDS[first]} in
+      -c | -o | --config | --option) ((first += 2)) ;;
+      -[co]*) ((first += 1)) ;;
+      *) break ;;
+    esac
+    # In --config=FILE and -o KEY=VALUE, bash makes the equals sign a word of its own.
+    if [[ ${COMP_WORDS[first - 1]} == = ]]; then ((first += 1)); fi
     if [[ ${COMP_WORDS[first]-} == = ]]; then ((first += 2)); fi
   done
   command=${COMP_WORDS[first]-}

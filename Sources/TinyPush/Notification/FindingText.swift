@@ -85,7 +85,7 @@ extension Finding.Reason {
     case .nothing:
       "nothing: there is no notification: did the program that wrote the file fail, or is the disk full?"
     case .objectTooLarge:
-      "object-too-large: the notification is larger than %l bytes: split its tokens over several notifications, or put them into a recipients file"
+      "object-too-large: the notification is larger than %l bytes: make its texts shorter, or put its tokens into a recipients file"
     case .unknownKey(nearest: nil):
       "unknown-key: unknown key: put data for the app into payload"
     case .unknownKey: "unknown-key: unknown key; did you mean %k?"

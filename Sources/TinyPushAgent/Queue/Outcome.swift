@@ -11,7 +11,7 @@ public enum Outcome {
   case left(isComplete: Bool)
   /// The file waits in `later/` until a UNIX time; that of the last part if it has several.
   case later(Int64)
-  /// The time to wait is over.
+  /// The time to wait is over, or a signal has ended it.
   case pending
 }
 
@@ -51,8 +51,10 @@ public struct OutcomeWatch: ~Copyable {
   @inline(never)
   deinit { if inotify >= 0 { close(inotify) } }
 
-  /// Waits until the outcome is known, or the time is over.
-  public func outcome(within time: Duration) -> Outcome {
+  /// Waits until the outcome is known, the time is over, or a signal comes.
+  ///
+  /// - Parameter signals: a descriptor from which a signal can be read; -1: none.
+  public func outcome(within time: Duration, orSignalOf signals: Int32 = -1) -> Outcome {
     let deadline = Clock.now() + time
     // A file that moves while the directories are read may be missed, but not twice.
     var missing = 0
@@ -66,8 +68,14 @@ public struct OutcomeWatch: ~Copyable {
       missing = later.count > 0 || isQueued() ? 0 : missing + 1
       if missing > 1 { return .left(isComplete: false) }
       guard left > .milliseconds(0) else { return .pending }
-      var event = pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)
-      poll(&event, 1, Int32(clamping: min(left, Self.pause).milliseconds))
+      var events: InlineArray<2, pollfd> = [
+        pollfd(fd: inotify, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+      ]
+      let wait = Int32(clamping: min(left, Self.pause).milliseconds)
+      var span = events.mutableSpan
+      _ = span.withUnsafeMutableBufferPointer { poll($0.baseAddress, 2, wait) }
+      if events[1].revents != 0 { return .pending }
       drain()
     }
   }

@@ -52,17 +52,24 @@ public struct CString: ~Copyable {
 extension Text {
   /// Writes the text to a descriptor, in ASCII if that is a terminal that shows nothing else.
   ///
-  /// An error ends the writing.
+  /// An error ends the writing; if standard output takes no more, the program ends.
   @inline(never)
   public borrowing func write(to descriptor: Int32) {
     for index in bytes.indices where bytes[index] >= 0x80 {
       guard Terminal(descriptor).isPlain else { break }
       var plain = Text(capacity: count)
       plain.append(ascii: bytes)
-      _ = Descriptor.writeAll(descriptor, plain.bytes)
-      return
+      return Self.write(plain.bytes, to: descriptor)
     }
-    _ = Descriptor.writeAll(descriptor, bytes)
+    Self.write(bytes, to: descriptor)
+  }
+
+  private static func write(_ bytes: Span<UInt8>, to descriptor: Int32) {
+    let error = Descriptor.writeAll(descriptor, bytes)
+    // A command that changes something ignores the signal of a broken pipe, and goes on.
+    if error != 0, error != EPIPE, descriptor == STDOUT_FILENO {
+      StandardStreams.couldNotWrite(error)
+    }
   }
 
   /// Writes the text to a descriptor, and clears it.

@@ -25,13 +25,16 @@ int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events) 
   return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : -errno;
 }
 
-int clinux_signal_descriptor(void) {
+int clinux_signal_descriptor(int with_ignored) {
+  static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
   sigset_t signals;
   signal(SIGPIPE, SIG_IGN);
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    struct sigaction action;
+    int is_ignored = sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+    if (with_ignored || !is_ignored) sigaddset(&signals, numbers[i]);
+  }
   if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) return -errno;
   int descriptor = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   return descriptor < 0 ? -errno : descriptor;

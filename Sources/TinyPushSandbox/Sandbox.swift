@@ -62,7 +62,7 @@ public final class Sandbox {
 
   private init(_ options: consuming SandboxOptions) throws(SandboxFailure) {
     // Before anything else: a signal that comes while keys are made must not be lost.
-    let signals = clinux_signal_descriptor()
+    let signals = clinux_signal_descriptor(1)
     guard signals >= 0, let poller = Poller() else { throw .software }
     let port = options.port
     let feedbackPort = options.feedbackPort

@@ -34,7 +34,7 @@ struct Main {
 
   static func main() {
     PagedMemory.use()
-    StandardStreams.reserve()
+    StandardStreams.prepare()
     let count = clinux_argument_count()
     guard let values = clinux_arguments() else { exit(ExitStatus.usage.rawValue) }
     if count == 2, let word = values[1], Version.isAsked(CString.span(word)) {

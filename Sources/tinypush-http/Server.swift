@@ -26,7 +26,7 @@ struct Server: ~Copyable {
     self.idle = idle
     self.inbox = .allocate(capacity: 1)
     self.inbox.initialize(to: inbox)
-    signals = clinux_signal_descriptor()
+    signals = clinux_signal_descriptor(1)
     var settings = cmicrohttp_settings()
     settings.body_max = Inbox.bodyBytesMax
     settings.bodies_max = Self.bodiesMax

@@ -130,13 +130,17 @@ struct BridgeLoop: ~Copyable {
     var text = Text()
     BridgeConfig.appendUnreachable(config.broker.span, connection.problem, to: &text)
     tell(connection.isOurFault ? .error : .warning, text)
-    hangUp(needsPerson: connection.isOurFault)
-    if isTakeover { stop(.unavailable) }
+    hangUp(needsPerson: connection.isOurFault, isHopeless: true)
   }
 
-  private mutating func hangUp(needsPerson: Bool) {
+  /// - Parameter isHopeless: whether another attempt now would fail as well.
+  private mutating func hangUp(needsPerson: Bool, isHopeless: Bool = false) {
     connection.hangUp(epoll: events.epoll, closeNotify: true)
-    if isTakeover, bridge.isAccepted { stop(.tryLater) }
+    if isTakeover, bridge.isAccepted {
+      stop(.tryLater)
+    } else if isTakeover, needsPerson || isHopeless {
+      stop(.unavailable)
+    }
     let now = Clock.now()
     bridge.ended(needsPerson: needsPerson, at: now)
     if fleet.ended(at: now) { logUnanswered() }
@@ -211,7 +215,7 @@ struct BridgeLoop: ~Copyable {
       text.append(": if another client uses the same client ID, set client-id")
     }
     tell(.warning, text)
-    hangUp(needsPerson: false)
+    hangUp(needsPerson: false, isHopeless: other != .v3)
   }
 
   private mutating func brokerFailed(_ problem: BrokerProblem) {
@@ -228,7 +232,7 @@ struct BridgeLoop: ~Copyable {
       hasOtherWay = other == .v3
     }
     tell(problem.isConfiguration ? .error : .warning, text)
-    hangUp(needsPerson: problem.isConfiguration && !hasOtherWay)
+    hangUp(needsPerson: problem.isConfiguration && !hasOtherWay, isHopeless: !hasOtherWay)
   }
 
   private mutating func send(at now: Instant) {

@@ -6,7 +6,7 @@ import TinyPushAgent
 struct Main {
   static func main() {
     PagedMemory.use()
-    StandardStreams.reserve()
+    StandardStreams.prepare()
     Program(
       "tinypush-mqtt", "Takes messages from an MQTT broker and makes notification files of them.",
       notes: """

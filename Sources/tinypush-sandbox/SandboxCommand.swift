@@ -72,7 +72,7 @@ enum SandboxCommand {
     """
 
   static func main() {
-    StandardStreams.reserve()
+    StandardStreams.prepare()
     let count = clinux_argument_count()
     let values = clinux_arguments()!
     if count > 1, let word = values[1] {

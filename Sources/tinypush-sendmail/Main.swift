@@ -29,7 +29,7 @@ struct Main {
 
   static func main() {
     PagedMemory.use()
-    StandardStreams.reserve()
+    StandardStreams.prepare()
     let count = clinux_argument_count()
     guard let values = clinux_arguments(), count > 0, let program = values[0] else {
       exit(ExitStatus.usage.rawValue)

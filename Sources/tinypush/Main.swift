@@ -6,7 +6,7 @@ import TinyPushAgent
 struct Main {
   static func main() {
     PagedMemory.use()
-    StandardStreams.reserve()
+    StandardStreams.prepare()
     Program(
       "tinypush",
       "Delivers notification files from a spool directory to Apple's push service.",

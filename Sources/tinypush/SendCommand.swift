@@ -370,7 +370,7 @@ enum SendCommand {
   ) throws(DropBox.Problem) -> CString {
     // The line of JSON must tell the name of the file, even if somebody ends the wait.
     if queueing.isJSON, queueing.waitSeconds != nil {
-      queueing.signals = clinux_signal_descriptor()
+      queueing.signals = clinux_signal_descriptor(0)
     }
     return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
   }

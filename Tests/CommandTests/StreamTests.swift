@@ -18,10 +18,11 @@ import Testing
     let command = try Build.command(Build.host, words[0]) + words.dropFirst()
     let full = try run(command, ">/dev/full")
     #expect(full.status == 74)
-    #expect(full.errors == "cannot write to standard output: No space left on device\n")
+    #expect(
+      full.errors == "\(words[0]): cannot write to standard output: No space left on device\n")
     let closed = try run(command, ">&-")
     #expect(closed.status == 74)
-    #expect(closed.errors == "cannot write to standard output: Bad file descriptor\n")
+    #expect(closed.errors == "\(words[0]): cannot write to standard output: Bad file descriptor\n")
   }
 
   @Test func `an agent whose standard streams are closed writes into no file of the spool`() throws

@@ -81,9 +81,9 @@ import Testing
     let dated = try lines.at(1)
     #expect(dated.contains(#/ 2026[^ ]*….*json  /#) || columns < 60, "\(dated)")
     if columns == 80 {
-      #expect(dated.contains(" 20261123T0035…-0001.json  "), "\(dated)")
+      #expect(dated.contains(" 20261123T003515.1…ouse-0001.json  "), "\(dated)")
       #expect(
-        try lines.at(2).contains("  short                     no agent is running: systemc…"))
+        try lines.at(2).contains("  short                             no agent is running:…"))
     }
     #expect(try lines.at(4).hasSuffix("…"), "\(lines)")
     // Output to a pipe is not cut.
@@ -218,7 +218,7 @@ import Testing
     let queue = try terminal(box, 80, on: environment, ["queue", "-o", "spool=" + box.spool])
     fits(queue, 80)
     #expect(isPlain(queue))
-    #expect(queue.contains("  20261123T003...0001.json  "), "\(queue)")
+    #expect(queue.contains("  20261123T003515....use-0001.json  "), "\(queue)")
     let recipients = try box.write("\(token(1)) # Küche\n", to: "recipients/kitchen")
     let list = ["recipient", "list", "-o", "recipients=\(box.path)/recipients"]
     #expect(try terminal(box, 120, on: environment, list).hasSuffix(" # K?che\n"))

@@ -223,8 +223,8 @@ int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events);
 static inline int clinux_epoll_descriptor(const struct epoll_event *event) { return event->data.fd; }
 
 /* Blocks SIGTERM, SIGINT and SIGHUP, and ignores SIGPIPE. Returns a signalfd for them, or
-   -errno. */
-int clinux_signal_descriptor(void);
+   -errno. Without with_ignored, leaves out those that are ignored, such as SIGHUP under nohup. */
+int clinux_signal_descriptor(int with_ignored);
 
 /* The addresses of a host, with the port in them. */
 enum { clinux_addresses_max = 8 };

@@ -57,6 +57,9 @@ extension Courier {
     files.isEmpty && waiting.new.isEmpty && waiting.taken.isEmpty && reader.file == nil
   }
 
+  /// Whether everything in the spool is settled.
+  public var isSpoolDone: Bool { isIdle && waiting.isExhausted }
+
   /// The number of bytes that were read of files.
   public var bytesRead: UInt64 { reader.bytesRead }
 

@@ -195,7 +195,11 @@ public struct Agent: ~Copyable {
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
     var status = status
     // A signal has ended a run before everything was delivered.
-    if config.courier.isOnce, ending.deadline != nil, !courier.isIdle { status = .tryLater }
+    if status == .ok, config.courier.isOnce, ending.deadline != nil, !courier.isHolding,
+      !courier.isSpoolDone
+    {
+      status = .tryLater
+    }
     output.log.flush()
     forEachChannel {
       $0.connection.hangUp(epoll: $0.events.epoll, closeNotify: true)

@@ -26,7 +26,7 @@ public struct EventPoll: ~Copyable {
 
   package init() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-    signals = clinux_signal_descriptor()
+    signals = clinux_signal_descriptor(1)
     clock = clinux_clock_descriptor()
     events = .init(repeating: epoll_event())
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)

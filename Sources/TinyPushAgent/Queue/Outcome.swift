@@ -75,7 +75,9 @@ public struct OutcomeWatch: ~Copyable {
       let wait = Int32(clamping: min(left, Self.pause).milliseconds)
       var span = events.mutableSpan
       _ = span.withUnsafeMutableBufferPointer { poll($0.baseAddress, 2, wait) }
-      if events[1].revents != 0 { return .pending }
+      if events[1].revents != 0 {
+        return receipt.isComplete(name.span) ? .left(isComplete: true) : .pending
+      }
       drain()
     }
   }

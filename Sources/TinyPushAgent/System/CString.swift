@@ -52,7 +52,7 @@ public struct CString: ~Copyable {
 extension Text {
   /// Writes the text to a descriptor, in ASCII if that is a terminal that shows nothing else.
   ///
-  /// An error ends the writing; if standard output takes no more, the program ends.
+  /// An error ends the writing; if standard output takes no more, the program says so at its end.
   @inline(never)
   public borrowing func write(to descriptor: Int32) {
     for index in bytes.indices where bytes[index] >= 0x80 {
@@ -68,7 +68,7 @@ extension Text {
     let error = Descriptor.writeAll(descriptor, bytes)
     // A command that changes something ignores the signal of a broken pipe, and goes on.
     if error != 0, error != EPIPE, descriptor == STDOUT_FILENO {
-      StandardStreams.couldNotWrite(error)
+      StandardStreams.outputError = error
     }
   }
 

@@ -139,6 +139,12 @@ struct Descriptor: ~Copyable {
         CLinux.write(descriptor, $0.baseAddress! + done, $0.count - done)
       }
       if written < 0 && clinux_errno() == EINTR { continue }
+      if written < 0, clinux_errno() == EAGAIN, descriptor == STDOUT_FILENO {
+        // The program that opened standard output does not want to wait, but this one does.
+        var event = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&event, 1, -1)
+        continue
+      }
       guard written > 0 else { return written == 0 ? ENOSPC : clinux_errno() }
       done += Int(written)
     }

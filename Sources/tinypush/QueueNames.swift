@@ -70,8 +70,7 @@ enum QueueNames {
   ) -> Bool {
     var isFound = false
     for place in [QueuePlace.new, .later] where options.includes(place) {
-      _ = queue.forEach(in: place) { file in
-        guard file.isPart(of: name) else { return }
+      _ = queue.forEach(in: place, where: { QueueFile.isPart($0, of: name, in: place) }) { file in
         isFound = true
         body(file)
       }

@@ -7,8 +7,9 @@ struct LaterFiles: ~Copyable {
   private(set) var names = Backlog()
   /// The number of files, of which ``names`` may lack some.
   private(set) var count = 0
-  /// Two bits for each key at the last scan, and since.
-  private let keys = FixedBuffer<UInt64>(capacity: 1024)
+  /// Two bits for each key at the last scan, and since: of 100,000 keys, three in a hundred others
+  /// seem to be there, and cost a scan.
+  private let keys = FixedBuffer<UInt64>(capacity: 16_384)
   private var hasKeys = false
   var isScanWanted = true
   private var hasChanged = false
@@ -96,10 +97,10 @@ struct LaterFiles: ~Copyable {
     mark(key >> 32)
   }
 
-  private func mark(_ bits: UInt64) { keys[Int(bits >> 6 & 1023)] |= 1 << (bits & 63) }
+  private func mark(_ bits: UInt64) { keys[Int(bits >> 6 & 16_383)] |= 1 << (bits & 63) }
 
   private func isMarked(_ bits: UInt64) -> Bool {
-    keys[Int(bits >> 6 & 1023)] & 1 << (bits & 63) != 0
+    keys[Int(bits >> 6 & 16_383)] & 1 << (bits & 63) != 0
   }
 
   /// Whether a file may have a notification with this key.

@@ -100,6 +100,7 @@ public struct Agent: ~Copyable {
         poll(.zero)
         output.log.catchUp()
         output.page.update(courier, link, filesFound: filesFound)
+        output.progress.show(courier.counters, inFlight: courier.inFlight)
       }
       if link.hasAnswers { output.page.count(courier, link, since: clockSetAt, areWritten: false) }
       let step = courier.next(Clock.time(), &link)

@@ -64,17 +64,19 @@ public struct Queue: ~Copyable {
   /// - Returns: 0, or the errno that ended it early.
   @inline(never)
   public func forEach(
-    in place: QueuePlace, _ body: (borrowing QueueFile) -> Void
+    in place: QueuePlace, where isWanted: (Span<UInt8>) -> Bool = { _ in true },
+    _ body: (borrowing QueueFile) -> Void
   ) -> Int32 {
-    let error = forEach(in: place, place.name, body)
+    let error = forEach(in: place, place.name, where: isWanted, body)
     guard error == 0, place == .new else { return error }
     // Only the agent's user and root can see what the agent has taken.
-    let ofTaken = forEach(in: place, TakenDirectory.name, body)
+    let ofTaken = forEach(in: place, TakenDirectory.name, where: isWanted, body)
     return ofTaken == EACCES ? 0 : ofTaken
   }
 
   private func forEach(
-    in place: QueuePlace, _ part: StaticString, _ body: (borrowing QueueFile) -> Void
+    in place: QueuePlace, _ part: StaticString, where isWanted: (Span<UInt8>) -> Bool,
+    _ body: (borrowing QueueFile) -> Void
   ) -> Int32 {
     var error: Int32 = 0
     let isTaken = part.span.equals(TakenDirectory.name)
@@ -90,12 +92,21 @@ public struct Queue: ~Copyable {
       }
       isFirst = false
       while !names.isEmpty {
-        let file = QueueFile(directory.number, names.smallest(), in: place, isTaken: isTaken)
-        if let file, !file.isSettled { body(file) }
+        Self.visit(names.smallest(), in: directory.number, place, isTaken: isTaken, isWanted, body)
         names.removeSmallest()
       }
     } while !names.isComplete
     return 0
+  }
+
+  private static func visit(
+    _ name: Span<UInt8>, in directory: Int32, _ place: QueuePlace, isTaken: Bool,
+    _ isWanted: (Span<UInt8>) -> Bool, _ body: (borrowing QueueFile) -> Void
+  ) {
+    guard isWanted(isTaken ? TakenName.source(of: name) : name),
+      let file = QueueFile(directory, name, in: place, isTaken: isTaken), !file.isSettled
+    else { return }
+    body(file)
   }
 
   /// Reads the next names, and returns whether the directory was read to its end.

@@ -74,18 +74,18 @@ public struct QueueFile: ~Copyable {
   /// When the file is due, in UNIX seconds, if it is in `later/`.
   public var due: Int64? { place == .later ? LaterName(name)?.due : nil }
 
-  /// Whether the file holds a notification of the file `name`, and waits or waited in `later/`.
-  public func isPart(of name: Span<UInt8>) -> Bool {
+  /// Whether a file holds a notification of the file `name`, and waits or waited in `later/`.
+  public static func isPart(
+    _ part: Span<UInt8>, of name: Span<UInt8>, in place: QueuePlace
+  ) -> Bool {
     switch place {
-    case .new: return LaterName.isReleased(self.name) && isSource(name, of: self.name)
-    case .later:
-      return LaterName(self.name) != nil
-        && isSource(name, of: LaterName.rest(of: self.name))
-    case .failed: return false
+    case .new: LaterName.isReleased(part) && isSource(name, of: part)
+    case .later: LaterName(part) != nil && isSource(name, of: LaterName.rest(of: part))
+    case .failed: false
     }
   }
 
-  private func isSource(_ name: Span<UInt8>, of part: Span<UInt8>) -> Bool {
+  private static func isSource(_ name: Span<UInt8>, of part: Span<UInt8>) -> Bool {
     LaterName.source(of: part).equals(
       name.extracting(0..<min(name.count, LaterName.sourceBytesMax)))
   }

@@ -4,6 +4,11 @@
 static int removed_directory;
 static const char *volatile removed_path;
 
+static int is_ignored(int signal_number) {
+  struct sigaction action;
+  return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 static void remove_and_end(int signal_number) {
   if (removed_path) unlinkat(removed_directory, removed_path, 0);
   signal(signal_number, SIG_DFL);
@@ -15,8 +20,9 @@ void clinux_remove_when_ended(int directory, const char *path) {
   removed_directory = directory;
   removed_path = path;
   for (size_t i = 0; path && i < sizeof signals / sizeof *signals; i++) {
-    // Signals that the caller ignores, for example by nohup, stay ignored.
-    if (signal(signals[i], SIG_IGN) != SIG_IGN) signal(signals[i], remove_and_end);
+    // Signals that the caller ignores, for example by nohup, stay ignored. To ignore a signal for a
+    // moment, in order to ask, would lose one that is pending.
+    if (!is_ignored(signals[i])) signal(signals[i], remove_and_end);
   }
 }
 
@@ -31,9 +37,7 @@ int clinux_signal_descriptor(int with_ignored) {
   signal(SIGPIPE, SIG_IGN);
   sigemptyset(&signals);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    struct sigaction action;
-    int is_ignored = sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-    if (with_ignored || !is_ignored) sigaddset(&signals, numbers[i]);
+    if (with_ignored || !is_ignored(numbers[i])) sigaddset(&signals, numbers[i]);
   }
   if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) return -errno;
   int descriptor = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -190,7 +190,7 @@ extension Agent {
 
   private func roundTrip() -> Duration { times()?.roundTrip ?? .milliseconds(0) }
 
-  /// Returns the round trip and the time since the last byte came, if the system knows them.
+  /// Returns the round trip and the time since the last acknowledgement, if the system knows them.
   private func times() -> (roundTrip: Duration, since: Duration)? {
     var roundTripUs: UInt32 = 0
     var sinceMs: UInt32 = 0

@@ -37,15 +37,21 @@ import Testing
     #expect(unknown.errors.contains("keeps nothing for the client ID tinypush-nowhere"))
   }
 
-  @Test func `takeover ends if the broker cannot be reached`() throws {
-    let broker = try Mosquitto(in: box)
+  @Test(arguments: [
+    (isThere: false, says: "cannot connect to the broker"),
+    (isThere: true, says: "the broker refused the connection: not authorized"),
+  ])
+  func `takeover ends if the broker cannot be reached or refuses`(isThere: Bool, says: String)
+    throws
+  {
+    let broker = try Mosquitto(in: box, "allow_anonymous false")
     try box.rules(broker, "subscribe = $share/tinypush/alerts/#\n[alerts/#]\nalert = {payload}\n")
-    broker.kill()
+    if !isThere { broker.kill() }
     let takeover = try box.run([
       Box.bridge, "takeover", "--rules", box.path + "/mqtt.conf", "-o", "spool=" + box.spool,
       "tinypush-cellar",
     ])
     #expect(takeover.status == 69)
-    #expect(takeover.errors.contains("cannot connect to the broker"))
+    #expect(takeover.errors.contains(says), "\(takeover.errors)")
   }
 }

@@ -182,10 +182,10 @@ extension World {
     let (list, recent) = (disk.suppression.list, disk.suppression.recent)
     guard held?.list !== list || held?.recent !== recent else { return }
     if held?.recent !== recent {
-      courier.suppress(recent: recent.map { SuppressionList($0.bytes) } ?? SuppressionList())
+      courier.suppression.lists.recent = SuppressionList(recent?.bytes ?? [])
     }
     if held?.list !== list {
-      courier.suppress(list: list.map { SuppressionList($0.bytes) } ?? SuppressionList())
+      courier.suppression.lists.list = SuppressionList(list?.bytes ?? [])
     }
     held = (list, recent)
     trace.note(
@@ -201,7 +201,7 @@ extension World {
     let isKept = disk.suppression.merge(Array(learned.values), isWhole: false)
     trace.note("learned", at: timeline.elapsed, learned.count, isKept ? 1 : 0)
     if isKept { noticeSuppression() }
-    courier.keptLearned(isKept)
+    courier.suppression.kept(isKept)
     ledger.kept(isKept, learned, self.learned(isKeepable: true))
     ledger.holds(held?.list, held?.recent, self.learned)
   }
@@ -211,7 +211,9 @@ extension World {
 
   private func learned(isKeepable: Bool) -> [Int: SuppressionRecord] {
     var learned: [Int: SuppressionRecord] = [:]
-    courier.forEachLearned(isKeepable: isKeepable) { learned[World.number($0.token)] = $0 }
+    courier.suppression.learned.forEach(isKeepable: isKeepable) {
+      learned[World.number($0.token)] = $0
+    }
     return learned
   }
 

@@ -297,7 +297,7 @@ extension World {
     if let blockedBytes, blockedBytes != bytes { complain("blocked bytes changed") }
     writes += 1
     ledger.learns(learned)
-    ledger.writes(bytes, isDamageKnown: courier.isSuppressionDamaged)
+    ledger.writes(bytes, isDamageKnown: courier.suppression.lists.isDamaged)
     trace.note("wrote", at: timeline.elapsed, bytes.count)
     trace.say("  \(WireFrame.numbers(of: bytes))")
     if let wait = blocks(writes) {

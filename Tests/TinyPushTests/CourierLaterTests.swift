@@ -188,6 +188,24 @@ func `the courier notices that the clock was set`(isUnset: Bool) {
   #expect(world.accepted == [2, 1])
 }
 
+@Test func `what is due at a start goes to taken/ file by file, in turns with what is new`() {
+  let world = World()
+  for number in 1...100 {
+    world.put(
+      "\(number)", text: World.notification(number, with: notBefore(100)), numbers: [number])
+  }
+  world.run(.seconds(20))
+  world.timeline.advance(to: world.timeline.now + .seconds(100))
+  world.restart()
+  world.put("new", 101)
+  var words: [Word] = []
+  world.beforeStep = { words.append($0) }
+  world.run(.seconds(20))
+  #expect(world.accepted.count == 101)
+  #expect(world.accepted.prefix(10).contains(101), "\(world.accepted)")
+  #expect(words.prefix { $0 != .read }.count { $0 == .release } < 2)
+}
+
 @Test func `files in later/ are found even if the first scan of later/ fails`() {
   let world = World()
   world.put("a", text: World.notification(1, with: notBefore(10)), numbers: [1])

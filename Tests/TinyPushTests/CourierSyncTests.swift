@@ -61,3 +61,17 @@ func `a notification in later/ is synced before it moves to taken/`(isRestarted:
   #expect(steps.words.count { $0 == .sync } == before + (isRestarted ? 1 : 0))
   #expect(world.takeViolations() == [])
 }
+
+@Test func `alerts that wait for a limit, and are due again together, share their syncs`() {
+  let world = World { $0.limitAll = RateLimit(count: 1, period: .seconds(60)) }
+  for number in 1...100 { world.put("\(number)", number, collapsing: "level") }
+  world.run(.seconds(30))
+  #expect(world.later.count == 99)
+  let steps = Steps(of: world)
+  world.run(.seconds(45))
+  #expect(world.accepted.count == 2)
+  #expect(world.later.count == 98)
+  #expect(steps.words.count { $0 == .release } == 99)
+  let syncs = steps.words.count { $0 == .sync }
+  #expect(syncs < 20, "\(syncs)")
+}

@@ -158,10 +158,11 @@ private final class Known {
 
   /// The learned records, each as `NUMBER REASON TIME`.
   var learned: [String] {
-    (0..<suppression.learned.count).map {
-      let record = suppression.learned[$0]
-      return "\(record.token.bytes[31]) \(record.reason.text) \(record.time)"
+    var learned: [String] = []
+    suppression.learned.forEach(isKeepable: false) {
+      learned.append("\($0.token.bytes[31]) \($0.reason.text) \($0.time)")
     }
+    return learned
   }
 }
 

@@ -48,7 +48,7 @@ public struct Courier: ~Copyable {
   var reader = FileReader()
   var outbox: Outbox
   var recorder = Recorder()
-  var suppression = Suppression()
+  package var suppression = Suppression()
   /// The name of the file of the last report about a token.
   var reportedName = Text(capacity: 256)
   var limits: Limits

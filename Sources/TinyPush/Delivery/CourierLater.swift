@@ -123,9 +123,12 @@ extension Courier {
   mutating func releaseStep() -> Step? {
     if later.needsScan(at: time.now) { return .scan(.later) }
     later.update()
-    guard later.isDue(time.wallSeconds), waiting.taken.isEmpty else { return nil }
+    // Before the first scan of `taken/`, its names are not known.
+    guard later.isDue(time.wallSeconds), waiting.taken.isEmpty, waiting.taken.isComplete else {
+      return nil
+    }
     // A power cut must not leave an incomplete file in `taken/`, which would be refused.
-    guard !recorder.isUnsynced, !later.isUnsynced else { return .sync }
+    guard later.isNextSynced else { return .sync }
     later.putInOrder()
     name.set { later.names.appendSmallest(to: &$0) }
     target.set { later.appendReleased(arrivalNs: time.clockMilliseconds * 1_000_000, to: &$0) }

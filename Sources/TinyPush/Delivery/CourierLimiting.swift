@@ -44,7 +44,8 @@ extension Courier {
     }
     // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
-      let untilRoom = Int64((time.now.until(refusal.roomAt).milliseconds + 999) / 1000)
+      // The wall clock's second began up to a second ago.
+      let untilRoom = Int64((time.now.until(refusal.roomAt).milliseconds + 1999) / 1000)
       // If many wait, few of them find room. The wait grows with the age, so that the others are
       // not all written again each time.
       let longest = Int64(refusal.limit.period.milliseconds / 1000)

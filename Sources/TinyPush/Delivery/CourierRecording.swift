@@ -243,7 +243,7 @@ extension Courier {
   @inline(never)
   public mutating func synced(_ isSynced: Bool) {
     recorder.isUnsynced = false
-    later.isUnsynced = false
+    later.synced()
     files.synced(isSynced)
     guard !isSynced else { return troubles.synced(&reports) }
     troubles.couldNotRecord(at: time.now, &reports)

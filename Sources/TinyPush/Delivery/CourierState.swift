@@ -118,35 +118,4 @@ extension Courier {
   /// The name of the file of the last report about a token.
   @_lifetime(borrow self)
   public func nameReported() -> Span<UInt8> { reportedName.bytes }
-
-  // MARK: - Suppression
-
-  /// Takes the suppression list that is on disk.
-  public mutating func suppress(list: consuming SuppressionList) { suppression.lists.list = list }
-
-  /// Takes the recent changes of the suppression list that are on disk.
-  public mutating func suppress(recent: consuming SuppressionList) {
-    suppression.lists.recent = recent
-  }
-
-  /// Handles the result of merging the learned tokens.
-  ///
-  /// It is true if all of them are in the list, and the list is whole. If not, the courier tries
-  /// again when it learns more tokens, and at each scan.
-  public mutating func keptLearned(_ isKept: Bool) { suppression.kept(isKept) }
-
-  /// Calls `body` with the learned tokens that are not in the list on disk.
-  ///
-  /// With `isKeepable`, only with those that may be written now.
-  public func forEachLearned(isKeepable: Bool = true, _ body: (SuppressionRecord) -> Void) {
-    for index in 0..<suppression.learned.count {
-      let record = suppression.learned[index]
-      if isKeepable ? suppression.learned.mayKeep(record) : record.time != Learned.noTime {
-        body(record)
-      }
-    }
-  }
-
-  /// Whether the suppression list is damaged.
-  public var isSuppressionDamaged: Bool { suppression.lists.isDamaged }
 }

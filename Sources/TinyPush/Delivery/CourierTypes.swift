@@ -100,9 +100,9 @@ extension Courier {
     ///
     /// Then call ``recorded(_:)``.
     case record
-    /// Merge ``forEachLearned(isKeepable:_:)`` into the suppression list.
+    /// Merge what the ``Courier/suppression`` has learned into the list on disk.
     ///
-    /// A damaged list is set aside. Then call ``keptLearned(_:)``.
+    /// A damaged list is set aside. Then call ``Suppression/kept(_:)``.
     case keepLearned
     /// Sync all records, so that they survive a power cut.
     ///

@@ -13,8 +13,10 @@ struct LaterFiles: ~Copyable {
   private var hasKeys = false
   var isScanWanted = true
   private var hasChanged = false
-  /// Whether files may be unsynced; initially true, since an earlier agent may have left some so.
-  var isUnsynced = true
+  /// When the first of the unsynced files is due, in UNIX seconds; nil: all files are synced.
+  ///
+  /// Initially any file may be unsynced, since an earlier agent may have left some so.
+  private var unsyncedDue: Int64? = 0
   /// When the next notification is due, in UNIX seconds.
   private var nextDue: Int64?
   /// When to try again after a failed scan or a failed move to `taken/`.
@@ -71,11 +73,11 @@ struct LaterFiles: ~Copyable {
   /// Notes that the file ``fileName`` was written.
   mutating func written() {
     names.offer(fileName, isFromScan: false)
-    let known = LaterName(fileName.bytes)
-    note(known?.key ?? 0)
+    guard let known = LaterName(fileName.bytes) else { return }
+    note(known.key)
+    unsyncedDue = min(unsyncedDue ?? known.due, known.due)
     // If `later/` could not be read, the name may be missing here. A scan finds it.
-    guard !names.isEmpty, let due = known?.due else { return }
-    nextDue = min(nextDue ?? due, due)
+    if !names.isEmpty { nextDue = min(nextDue ?? known.due, known.due) }
   }
 
   /// Adds the name of a file that a scan has found.
@@ -203,6 +205,11 @@ struct LaterFiles: ~Copyable {
     guard let nextDue else { return false }
     return nextDue <= wall ?? 0
   }
+
+  /// Whether the file that is due next survives a power cut.
+  var isNextSynced: Bool { unsyncedDue.map { nextDue ?? 0 < $0 } ?? true }
+
+  mutating func synced() { unsyncedDue = nil }
 
   /// Returns when a notification is due or a retry is scheduled; nil: never.
   func dueAt(_ time: Time) -> Instant? {

@@ -5,9 +5,10 @@
 ///
 /// The core learns here that the gateway called a token invalid, or that a notification names a
 /// later registration. The agent writes this to disk.
-struct Suppression: ~Copyable {
-  var lists = SuppressionLists()
-  var learned = Learned()
+public struct Suppression: ~Copyable {
+  package var lists = SuppressionLists()
+  /// What the agent has learned and not yet written.
+  public internal(set) var learned = Learned()
   /// Whether the agent knows that a list is damaged, and could not set the list aside.
   private var isDamageKnown = false
 
@@ -86,8 +87,10 @@ struct Suppression: ~Copyable {
     learned.insert(SuppressionRecord(token: token, time: time, reason: .gone))
   }
 
-  /// Notes whether the learned facts were written to disk, or cannot be written at present.
-  mutating func kept(_ isKept: Bool) {
+  /// Notes whether all learned facts are in the list on disk, and the list is whole.
+  ///
+  /// If not, they are to be written again when more is learned, and at each scan.
+  package mutating func kept(_ isKept: Bool) {
     isDamageKnown = lists.isDamaged
     learned.kept(isKept)
   }
@@ -122,12 +125,17 @@ public struct Learned: ~Copyable {
 
   init() {}
 
-  /// A record.
-  public subscript(index: Int) -> SuppressionRecord { records[index] }
-
   func find(_ token: TokenIdentity) -> SuppressionRecord? {
     for index in 0..<count where records[index].token == token { return records[index] }
     return nil
+  }
+
+  /// Calls `body` with the records; with `isKeepable`, only with those that may be written now.
+  public func forEach(isKeepable: Bool = true, _ body: (SuppressionRecord) -> Void) {
+    for index in 0..<count
+    where isKeepable ? mayKeep(records[index]) : records[index].time != Self.noTime {
+      body(records[index])
+    }
   }
 
   /// Returns whether a record may be written to disk.

@@ -31,6 +31,8 @@ public struct SuppressionList: ~Copyable {
 
   private let read: Read
   private let size: Int64
+  /// The file; nil if there is no file.
+  public let identity: FileIdentity?
   /// The number of records.
   public private(set) var count = 0
   /// Whether a line does not count, or a part of the file cannot be read.
@@ -47,8 +49,9 @@ public struct SuppressionList: ~Copyable {
   public init() { self.init(size: 0) { _, _ in 0 } }
 
   /// Opens a list in a file of `size` bytes, which it reads by `read`.
-  public init(size: Int64, _ read: @escaping Read) {
+  public init(size: Int64, _ identity: FileIdentity? = nil, _ read: @escaping Read) {
     self.read = read
+    self.identity = identity
     self.size = min(size, Self.sizeMax)
     let isEmpty = size <= 0
     window = FixedBuffer(capacity: isEmpty ? 0 : Self.pageByteCount + SuppressionRecord.lineMax)
@@ -211,6 +214,14 @@ public struct SuppressionLists: ~Copyable {
   @inline(never)
   public mutating func find(_ token: TokenIdentity) -> SuppressionRecord? {
     .overriding(list.find(token), recent.find(token))
+  }
+
+  /// Lets ``next(isWhole:)`` begin with the first token.
+  package mutating func rewind() {
+    listPlace = SuppressionList.Place()
+    recentPlace = SuppressionList.Place()
+    listed = nil
+    changed = nil
   }
 
   /// Returns what is known about the next token, in the order of the tokens; nil at the end.

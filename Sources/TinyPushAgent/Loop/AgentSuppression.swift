@@ -14,7 +14,7 @@ extension Agent {
   mutating func keepLearned() {
     let before = suppression.error
     let (isKept, wasDamaged) = suppression.keep(config.state.pointer, &courier)
-    courier.keptLearned(isKept)
+    courier.suppression.kept(isKept)
     logSuppression(before)
     guard wasDamaged else { return }
     var text = Text()

@@ -80,14 +80,25 @@ public struct SuppressionDirectory: ~Copyable {
 }
 
 extension SuppressionLists {
-  /// Opens both files; a missing one counts as empty.
+  /// Opens both files.
   ///
   /// - Parameter error: on failure, the errno.
   init(_ directory: Int32, error: inout Int32) {
     self.init()
+    refresh(directory, error: &error)
+  }
+
+  /// Opens the files that were replaced since this opened them; a missing one counts as empty.
+  ///
+  /// ``next(isWhole:)`` then begins with the first token.
+  ///
+  /// - Parameter error: on failure, the errno.
+  @inline(never)
+  mutating func refresh(_ directory: Int32, error: inout Int32) {
     // Recent changes are read first, so that a merge by another program in between loses nothing.
-    recent = .open(directory, SuppressionDirectory.recentName, error: &error)
-    list = .open(directory, SuppressionDirectory.listName, error: &error)
+    recent.refresh(directory, SuppressionDirectory.recentName, error: &error)
+    list.refresh(directory, SuppressionDirectory.listName, error: &error)
+    rewind()
   }
 
   /// Opens the list in the directory `state` for reading only.
@@ -112,26 +123,26 @@ extension SuppressionList {
     deinit {}
   }
 
-  /// Opens the file of this name; a missing one counts as empty.
-  ///
-  /// - Parameter error: on failure, the errno.
+  /// Opens the file of this name, unless it is the open file.
   @inline(never)
-  static func open(
+  fileprivate mutating func refresh(
     _ directory: Int32, _ name: StaticString, error: inout Int32
-  ) -> SuppressionList {
+  ) {
+    guard FileIdentity(directory, name) != identity else { return }
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     var result: Int32 = 0
     guard let descriptor = Descriptor(directory, name.cString, flags, error: &result) else {
-      if result != ENOENT { error = result }
-      return SuppressionList()
+      if result != ENOENT { error = result } else { self = SuppressionList() }
+      return
     }
     var information = stat()
     guard fstat(descriptor.number, &information) == 0, clinux_is_regular(&information) != 0 else {
       error = EINVAL
-      return SuppressionList()
+      return
     }
     let file = File(descriptor)
-    return SuppressionList(size: Int64(information.st_size)) { room, place in
+    let identity = FileIdentity(&information)
+    self = SuppressionList(size: identity.size, identity) { room, place in
       Descriptor.read(file.descriptor.number, room, at: place)
     }
   }

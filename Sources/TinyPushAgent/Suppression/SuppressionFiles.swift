@@ -5,9 +5,6 @@ import TinyPush
 ///
 /// If it cannot be written, delivery goes on, and the changes last as long as the agent.
 struct SuppressionFiles: ~Copyable {
-  /// The files that the courier has loaded.
-  private var list: FileIdentity?
-  private var recent: FileIdentity?
   /// The errno of the last reading and of the last writing; 0: no error.
   private var readError: Int32 = 0
   private var writeError: Int32 = 0
@@ -20,13 +17,8 @@ struct SuppressionFiles: ~Copyable {
   @inline(never)
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
     guard let store = open(path) else { return }
-    // Recent changes are read first, so that a merge by another program in between loses nothing.
-    if let changed = Self.changed(store, SuppressionDirectory.recentName, &recent, &readError) {
-      courier.suppress(recent: changed)
-    }
-    if let changed = Self.changed(store, SuppressionDirectory.listName, &list, &readError) {
-      courier.suppress(list: changed)
-    }
+    courier.suppression.lists.refresh(store.directory.number, error: &readError)
+    extendLifetime(store)
   }
 
   private mutating func open(_ path: UnsafePointer<CChar>) -> SuppressionDirectory? {
@@ -40,25 +32,6 @@ struct SuppressionFiles: ~Copyable {
     }
   }
 
-  /// Opens the file of this name if it was replaced.
-  @inline(never)
-  private static func changed(
-    _ store: borrowing SuppressionDirectory, _ name: StaticString, _ known: inout FileIdentity?,
-    _ error: inout Int32
-  ) -> SuppressionList? {
-    let directory = store.directory.number
-    let present = FileIdentity(directory, name)
-    guard present != known else { return nil }
-    var result: Int32 = 0
-    let list = SuppressionList.open(directory, name, error: &result)
-    guard result == 0 else {
-      error = result
-      return nil
-    }
-    known = present
-    return list
-  }
-
   /// Writes the courier's changes to disk, and sets damaged files aside.
   ///
   /// - Returns: whether that succeeded, and whether a file was damaged.
@@ -69,8 +42,8 @@ struct SuppressionFiles: ~Copyable {
     refresh(path, &courier)
     guard readError == 0, let store = open(path) else { return (false, false) }
     var merge = SuppressionMerge(store)
-    courier.forEachLearned { merge.add($0) }
-    let isKept = merge.finish(isPatient: false) { _, _, _ in }
+    courier.suppression.learned.forEach { merge.add($0) }
+    let isKept = merge.finish(&courier.suppression.lists, isPatient: false) { _, _, _ in }
     extendLifetime(store)
     if isKept || merge.error != 0 { writeError = merge.error }
     if isKept { refresh(path, &courier) }

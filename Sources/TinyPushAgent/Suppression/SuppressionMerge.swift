@@ -81,6 +81,8 @@ public struct SuppressionMerge: ~Copyable {
   /// order of the tokens.
   ///
   /// - Parameters:
+  ///   - lists: the lists as this program knows them. Of the two files, those are opened that were
+  ///     replaced since.
   ///   - isWhole: whether to rewrite the list itself, even if writing the recent changes is enough.
   ///   - isPatient: whether to wait for another program that has the lock; otherwise this is no
   ///     error.
@@ -88,7 +90,8 @@ public struct SuppressionMerge: ~Copyable {
   ///   again.
   @inline(never)
   public mutating func finish(
-    isWhole: Bool = false, isPatient: Bool = true, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+    _ lists: inout SuppressionLists, isWhole: Bool = false, isPatient: Bool = true,
+    _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) -> Bool {
     error = 0
     guard
@@ -98,7 +101,7 @@ public struct SuppressionMerge: ~Copyable {
       if !isPatient, error == EWOULDBLOCK { error = 0 }
       return false
     }
-    var lists = SuppressionLists(directory, error: &error)
+    lists.refresh(directory, error: &error)
     let isWhole =
       isWhole || isForgetting || lists.isDamaged || lists.recent.count + count > Self.recentMax
     if error == 0, isWhole || count > 0 { write(&lists, isWhole: isWhole, body) }
@@ -107,6 +110,14 @@ public struct SuppressionMerge: ~Copyable {
     count = 0
     isForgetting = false
     return true
+  }
+
+  /// Merges all changes into lists that this program does not know yet.
+  public mutating func finish(
+    isWhole: Bool = false, isPatient: Bool = true, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+  ) -> Bool {
+    var lists = SuppressionLists()
+    return finish(&lists, isWhole: isWhole, isPatient: isPatient, body)
   }
 
   /// Gives a damaged file another name, so that its other lines can still be recovered.

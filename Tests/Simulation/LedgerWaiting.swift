@@ -259,11 +259,14 @@ extension Ledger {
   func isSettled(_ item: Item, in file: SpoolFile) -> Bool {
     if isDecided(item, in: file) {
       if item.number != nil { waiting.settled[item.identity] = numbers(of: item) }
-      // An item that must not be sent for two reasons may count under either.
+      // An item that must not be sent for two reasons may count under either. So may an item that
+      // arrived, if its answer was lost (http2 seed 110251424).
       if item.collapseKey != nil,
         mayExpire(item, in: file) || item.list != nil
-          || item.number.map({ isSuppressed($0, item) || putsOff && life.outcomes[$0] == nil })
-            ?? false
+          || item.number.map({
+            isSuppressed($0, item)
+              || life.outcomes[$0] == nil && (putsOff || gateway.acceptances[$0] != nil)
+          }) ?? false
       {
         isUneventful = false
       }

@@ -148,8 +148,9 @@ debtest: deps ## test the packages in a clean Debian 12 and 13, and the image (a
 	Tests/Packages/image build/image/tinypush.tar
 
 .PHONY: lint
-lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and the warnings of the C code
+lint: deps build/debian13-$(HOST)/root ## check the Swift format, warnings of the C code, and the patterns of breakages
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests
+	@Tests/Simulation/breakages --check
 	@for sysroot in / build/debian13-$(HOST)/root; do for file in Sources/C*/*.c; do \
 	  clang --sysroot=$$sysroot -std=gnu11 -Wall -Wextra -Werror -O2 -I $${file%/*}/include -c -o /dev/null $$file || exit; \
 	done; done

@@ -5,9 +5,9 @@ import Testing
 /// for Web Push and the second table in docs/measurements.md.
 ///
 /// One agent delivers each notification to a phone and to a browser, at two services: 2,000 for the
-/// tables, and 200 otherwise.
+/// tables, and 100 otherwise.
 @Suite(.sideBySide) struct WebPushFaultTests {
-  private static let count = Table.isMade ? 2000 : 200
+  private static let count = Table.isMade ? 2000 : 100
 
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -107,7 +107,7 @@ import Testing
 
   @Test func `kills of an agent for phones and browsers lose no notification`() throws {
     let services = try Services(in: box, faultAt: .browser, nil, devices: 2)
-    let kills = Self.count / 10
+    let kills = Table.isMade ? 200 : 20
     let start = ContinuousClock.now
     // Each agent gets 20 small files. Every 25th also gets a large one.
     let (files, lines) = (20, 50)

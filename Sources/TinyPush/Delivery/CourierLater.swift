@@ -127,12 +127,13 @@ extension Courier {
     guard later.isDue(time.wallSeconds), waiting.taken.isEmpty, waiting.taken.isComplete else {
       return nil
     }
-    // A power cut must not leave an incomplete file in `taken/`, which would be refused.
-    guard later.isNextSynced else { return .sync }
     later.putInOrder()
     name.set { later.names.appendSmallest(to: &$0) }
     target.set { later.appendReleased(arrivalNs: time.clockMilliseconds * 1_000_000, to: &$0) }
-    return .release
+    // A power cut must not leave an incomplete file in `taken/`, which would be refused. And a file
+    // of the same name that was refused must leave first, since it would be replaced.
+    let wouldReplace = recorder.isUnsynced && files.find(target.bytes()) != nil
+    return later.isNextSynced && !wouldReplace ? .release : .sync
   }
 
   /// Handles the result of moving the due file to `taken/`.

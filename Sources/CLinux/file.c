@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
+#include <linux/magic.h>
 
 int clinux_open(int directory, const char *path, int flags, unsigned mode) {
   int descriptor;
@@ -14,27 +15,11 @@ int clinux_open_unnamed(int directory, const char *path, unsigned mode) {
   return clinux_open(directory, path, O_RDWR | O_TMPFILE, mode);
 }
 
-const char *clinux_file_system(int descriptor, int *trait) {
-  static const struct {
-    uint32_t number; // f_type: see statfs(2)
-    char name[8];
-    uint8_t trait;
-  } known[] = {
-    {0x01021994, "tmpfs", CLINUX_VOLATILE}, {0x858458F6, "ramfs", CLINUX_VOLATILE}, {0xEF53, "ext4", CLINUX_PLAIN},
-    {0x9123683E, "btrfs", CLINUX_PLAIN},    {0x58465342, "xfs", CLINUX_PLAIN},      {0xF2F52010, "f2fs", CLINUX_PLAIN},
-    {0x24051905, "ubifs", CLINUX_PLAIN},    {0x72B6, "jffs2", CLINUX_PLAIN},        {0x794C7630, "overlay", CLINUX_LAYERED},
-    {0x6969, "nfs", CLINUX_REMOTE},         {0xFF534D42, "cifs", CLINUX_REMOTE},    {0xFE534D42, "smb2", CLINUX_REMOTE},
-    {0x4D44, "vfat", CLINUX_FOREIGN},       {0x2011BAB0, "exfat", CLINUX_FOREIGN},
-  };
+int clinux_is_volatile(int descriptor) {
   struct statfs status;
-  *trait = CLINUX_PLAIN;
-  if (fstatfs(descriptor, &status) != 0) return NULL;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (known[i].number != (uint32_t)status.f_type) continue;
-    *trait = known[i].trait;
-    return known[i].name;
-  }
-  return NULL;
+  if (fstatfs(descriptor, &status) != 0) return 0;
+  uint32_t type = (uint32_t)status.f_type;
+  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
 }
 
 int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }

@@ -164,20 +164,4 @@ import Testing
     #expect(checkup["web-push.key"].message == "\(path) does not exist")
     #expect(checkup["web-push.key"].advice.contains("tinypush recipient invite NAME"))
   }
-
-  @Test func `check tries port 2197 if the service's port 443 is closed`() throws {
-    // A network of its own, in which nothing else listens on these ports.
-    let network = Build.tools + "/network"
-    let closed = try check(
-      box, 443, .token, ["gateway=localhost"], prefix: [network, "run"])
-    #expect(closed["gateway.port"].message == "port 2197 cannot be reached either")
-    let gateway = try HTTP2Gateway(
-      in: box, .token, ["--port", "2197"], prefix: [network, "run"])
-    #expect(gateway.port == 2197)
-    let checkup = try check(
-      box, 443, .token, ["gateway=localhost"], prefix: [network, "join", "\(gateway.child.id)"])
-    #expect(checkup["gateway.port"].message == "port 2197 can be reached")
-    #expect(checkup["gateway.port"].advice == "set gateway = localhost:2197")
-    #expect(checkup.status == 69)
-  }
 }

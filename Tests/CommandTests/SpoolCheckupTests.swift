@@ -115,7 +115,7 @@ import Testing
     #expect(
       memory["spool.room"].message.wholeMatch(
         of:
-          #/tmpfs, 4\.\d MB and \d+ inodes free; its files do not survive a power cut or a restart/#
+          #/4\.\d MB and \d+ inodes free, in memory: its files do not survive a power cut or a restart/#
       ) != nil, "\(memory["spool.room"])")
     try disk.fill(resource)
     let full = try box.checkup(gateway.port)
@@ -127,7 +127,7 @@ import Testing
     disk.isReadOnly = true
     let closed = try box.checkup(gateway.port)
     #expect(closed.status == 74)
-    #expect(closed["spool.room"].message == "tmpfs, mounted read-only")
+    #expect(closed["spool.room"].message == "mounted read-only")
     #expect(closed["spool.rights"].message.hasSuffix("Read-only file system"))
     #expect(closed["spool.rights"].advice == "mount it writable")
   }

@@ -87,17 +87,8 @@ int clinux_become(uid_t user, gid_t group);
    and the kernel from writing it to a core dump. */
 void clinux_hide_memory(void);
 
-/* The kind of a file system. */
-enum {
-  CLINUX_PLAIN,
-  CLINUX_VOLATILE, /* in memory: lost at a restart */
-  CLINUX_LAYERED,  /* over another file system */
-  CLINUX_REMOTE,   /* shared with other machines, whose changes inotify does not report */
-  CLINUX_FOREIGN,  /* without owners, modes and journal */
-};
-
-/* Returns the name of a file's file system and its kind; NULL if it is unknown. */
-const char *clinux_file_system(int descriptor, int *trait);
+/* Returns whether a file is on a file system in memory, which is lost at a restart. */
+int clinux_is_volatile(int descriptor);
 
 /* Returns whether the kernel's clock is synchronized: 1 or 0; -1 if the kernel does not say. */
 int clinux_is_clock_kept(void);

@@ -22,7 +22,6 @@ extension Checkup {
       chain.deallocate()
     }
     guard reportRoute(&connection, config, epoll, isGateway: true) else {
-      if connection.reached == .connecting { reportOtherPort(config, connection, epoll) }
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -112,6 +111,9 @@ extension Checkup {
       take(connection.problem.bytes)
       report.advice.append(
         "is the port right, is there a network, and does a firewall keep the port closed?")
+      if config.courier.rules.pushProtocol == .http2 {
+        report.advice.append(" Apple's service has port 443 and port 2197")
+      }
       report.report("address", state)
       return false
     }
@@ -136,32 +138,6 @@ extension Checkup {
   private mutating func append(_ place: borrowing HostPort) {
     report.message.append(printable: place.host.span)
     report.message.append(", port ", printable: place.port.span)
-  }
-
-  /// Tries the other port of Apple's service, because a firewall may block only one of the two.
-  @inline(never)
-  private mutating func reportOtherPort(
-    _ config: borrowing Config, _ connection: borrowing TLSConnection, _ epoll: Int32
-  ) {
-    let ports: WordList = "443 2197"
-    guard config.courier.rules.pushProtocol == .http2, !connection.isProxied,
-      let number = ports.index(of: connection.server.port.span)
-    else { return }
-    var address = Text(capacity: 300)
-    address.append(printable: connection.server.host.span)
-    address.append(":", bytes: ports[1 - number])
-    var other = TLSConnection(address: address.bytes, port: "", config)
-    report.wait(for: "connecting to ", address.bytes)
-    let isOpen = other.connect(epoll: epoll, config: config, to: .open)
-    report.message.append("port ", bytes: ports[1 - number])
-    guard isOpen else {
-      report.advice.append(
-        "if other hosts can be reached, a firewall blocks both ports: let it allow one of them"
-      )
-      return report.report("port", .warning, " cannot be reached either")
-    }
-    report.advice.append("set gateway = ", address)
-    report.report("port", .warning, " can be reached")
   }
 
   // MARK: - TLS

@@ -155,12 +155,10 @@ extension Checkup {
   mutating func reportFileSystem(_ directory: Int32) {
     let item: StaticString = "room"
     guard let disk = FileSystem(directory) else { return }
-    report.message.append(cString: disk.name ?? ("an unknown file system" as StaticString).cString)
     if disk.isReadOnly {
       report.advice.append("mount it writable (mount -o remount,rw), or use another directory")
-      return report.report(item, .wrong(.inputOutput), ", mounted read-only")
+      return report.report(item, .wrong(.inputOutput), "mounted read-only")
     }
-    report.message.append(", ")
     disk.describe(in: &report.message)
     if disk.isFull {
       report.advice.append("free some space: until then no file can be written there")
@@ -170,8 +168,8 @@ extension Checkup {
       report.advice.append("free some space")
       return report.report(item, .warning, ": nearly full")
     }
-    guard let remark = disk.remark else { return report.report(item) }
-    report.report(item, .warning, remark)
+    guard disk.isVolatile else { return report.report(item) }
+    report.report(item, .warning, ", in memory: its files do not survive a power cut or a restart")
   }
 
   // MARK: - Rights

@@ -55,9 +55,8 @@ public enum Clock {
   /// before the clock was set does not count.
   static func earliestSeconds(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int64? {
     var error: Int32 = 0
-    var trait: Int32 = 0
     guard let run = Descriptor(AT_FDCWD, directory: "/run", error: &error),
-      clinux_file_system(run.number, &trait) != nil, trait == Int32(CLINUX_VOLATILE)
+      clinux_is_volatile(run.number) != 0
     else { return nil }
     var earliest: Int64?
     DirectoryEntry.forEach(in: run.number, room) { entry in

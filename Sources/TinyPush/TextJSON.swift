@@ -148,7 +148,7 @@ extension Text {
 
   // MARK: - A string by itself
 
-  /// Appends a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
+  /// Appends a JSON string with its quotes; what is not UTF-8 is taken as Windows-1252.
   @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {
     append(byte: .quote)
@@ -156,7 +156,7 @@ extension Text {
     append(byte: .quote)
   }
 
-  /// Appends the content of a JSON string; bytes that are not UTF-8 become U+FFFD.
+  /// Appends the content of a JSON string; what is not UTF-8 is taken as Windows-1252.
   @inline(never)
   public mutating func append(escaping bytes: Span<UInt8>) {
     var index = 0
@@ -174,7 +174,7 @@ extension Text {
       case 0x80...:
         let length = UTF8Sequence.length(in: bytes, at: index)
         if length == 0 {
-          append("\\ufffd")
+          append(scalar: Windows1252.scalar(of: byte))
         } else {
           append(bytes: bytes.extracting(index..<index + length))
           index += length - 1

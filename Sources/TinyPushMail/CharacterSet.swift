@@ -28,7 +28,7 @@ enum CharacterSet {
       if length > 0 {
         text.append(bytes: bytes.extracting(index..<index + length))
       } else {
-        text.append(scalar: 0x80...0x9F ~= byte ? windows(byte) : UInt32(byte))
+        text.append(scalar: Windows1252.scalar(of: byte))
       }
       index += max(length, 1)
     }
@@ -39,16 +39,5 @@ enum CharacterSet {
       || name.begins(ignoringCase: "ascii") || name.begins(ignoringCase: "ansi_x3.4")
       || name.equals(ignoringCase: "iso-8859-1") || name.equals(ignoringCase: "latin1")
       || name.equals(ignoringCase: "windows-1252")
-  }
-
-  /// Returns the character of a byte from 0x80 to 0x9F in Windows-1252.
-  static func windows(_ byte: UInt8) -> UInt32 {
-    let scalars: [32 of UInt16] = [
-      0x20AC, 0xFFFD, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
-      0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0xFFFD, 0x017D, 0xFFFD,
-      0xFFFD, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
-      0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0xFFFD, 0x017E, 0x0178,
-    ]
-    return UInt32(scalars[Int(byte - 0x80)])
   }
 }

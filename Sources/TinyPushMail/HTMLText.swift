@@ -139,7 +139,7 @@ enum HTMLText {
         guard let digit = DeviceToken.hexValue(name[index]), isHex || digit < 10 else { return nil }
         number = number * (isHex ? 16 : 10) + UInt32(digit)
       }
-      if 0x80...0x9F ~= number { return CharacterSet.windows(UInt8(number)) }
+      if 0x80...0x9F ~= number { return Windows1252.scalar(of: UInt8(number)) }
       let isSurrogate = 0xD800...0xDFFF ~= number
       return number >= 32 && number < 0x110000 && !isSurrogate ? number : nil
     }

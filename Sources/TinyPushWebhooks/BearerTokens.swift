@@ -6,8 +6,8 @@ import TinyPush
 public struct BearerTokens: ~Copyable {
   /// The most bytes of a file with tokens.
   public static var fileBytesMax: Int { 8192 }
-  /// The least and the most characters of a token.
-  public static var lengths: ClosedRange<Int> { 16...256 }
+  /// The least and the most characters of a token; those of Gotify have 15.
+  public static var lengths: ClosedRange<Int> { 15...256 }
 
   /// The tokens, a line each.
   private var lines = Text(capacity: BearerTokens.fileBytesMax + 1)

@@ -22,16 +22,18 @@ public struct MessageOptions: ~Copyable {
 
   /// The names of parameters.
   ///
-  /// Those behind the first three are names of ``Draft/Key``; `click` is what ntfy calls `url`.
+  /// Those behind the first four are names of ``Draft/Key``; `click` and `tags` are of ntfy.
   static var names: WordList {
     """
-    message token click title subtitle sound badge category thread level url icon image group copy id \
+    message token click tags title subtitle sound badge category thread level url icon image group copy id \
     topic push-type collapse-id priority ttl expiration not-before again-after urgent
     """
   }
 
   /// The notification, without its recipients file.
   public var draft = Draft()
+  /// The name of a parameter that is unknown.
+  fileprivate var unknown = Text(capacity: 64)
 
   /// Creates options without parameters.
   public init() {}
@@ -46,7 +48,12 @@ public struct MessageOptions: ~Copyable {
   private static var unused: WordList { "version type" }
 
   private static func key(_ number: Int) -> Draft.Key? {
-    number == 0 ? .alert : number == 2 ? .url : Draft.Key(names[number])
+    switch number {
+    case 0: .alert
+    case 2: .url
+    case 3: .subtitle
+    default: Draft.Key(names[number])
+    }
   }
 
   /// Adds the parameters of a query or of a form.
@@ -60,6 +67,7 @@ public struct MessageOptions: ~Copyable {
       guard FormReader.decode(text.extracting(pair.name), to: &name) else { throw .escape }
       if isForm, Self.unused.index(of: name.bytes) != nil { continue }
       guard let number = Self.names.index(of: name.bytes) else {
+        unknown.append(bytes: name.bytes)
         throw .unknown(nearest: Self.names.nearest(to: name.bytes))
       }
       guard FormReader.decode(text.extracting(pair.value), to: &value) else { throw .escape }
@@ -80,6 +88,11 @@ public struct MessageOptions: ~Copyable {
     guard !draft.has(key) else { return }
     draft.set(key, append)
     guard !draft.isCut else { throw .tooLarge }
+  }
+
+  /// Sets the text that ntfy gives a message without one.
+  public mutating func setDefaultText() {
+    if !draft.has(.alert) { draft.set(.alert, to: ("triggered" as StaticString).span) }
   }
 
   /// Replaces a priority of another program, in its scale, by an interruption level.
@@ -120,11 +133,12 @@ extension MessageOptions.Problem {
     }
   }
 
-  /// Appends what is wrong and how to correct it.
-  public func describe(in text: inout Text) {
+  /// Appends what is wrong with the parameters, and how to correct it.
+  public func describe(_ options: borrowing MessageOptions, in text: inout Text) {
     switch self {
     case .unknown(let nearest):
-      text.append("unknown parameter: ")
+      text.append("unknown parameter ", printable: options.unknown.bytes)
+      text.append(": ")
       if let nearest {
         text.append("did you mean ", bytes: MessageOptions.names[nearest], "?")
       } else {

@@ -150,6 +150,8 @@ struct MonitoringAlert {
   private func completeUrgency(_ draft: inout Draft, _ text: Span<UInt8>) {
     guard !isResolved else {
       draft.remove(.sound)
+      // The next alert that fires is new.
+      draft.remove(.againAfter)
       return draft.set(.level) { $0.append("passive") }
     }
     if !draft.has(.sound) { draft.set(.sound) { $0.append("default") } }

@@ -44,7 +44,9 @@ public enum SenderMessage {
       switch self {
       case .ntfy:
         let words: WordList = "0 1 2 3 4 5 min low default high urgent max"
-        switch words.index(of: priority) {
+        var word = Text(capacity: 16)
+        for index in priority.indices { word.append(byte: priority[index].lowerCase) }
+        switch words.index(of: word.bytes) {
         case 1, 2, 6, 7: return .passive
         case 0, 3, 4, 8, 9: return .normal
         case 5, 10, 11: return .timeSensitive
@@ -115,10 +117,10 @@ public enum SenderMessage {
     if value.begins(with: ("=?" as StaticString).span) { throw .encoding }
     let names: WordList = "Title Message Priority Tags Click Icon Delay At In"
     let keys: [6 of Draft.Key] = [.title, .alert, .priority, .subtitle, .url, .icon]
-    guard let number = names.index(of: name.span) else { return }
+    guard let number = names.index(of: name.span), value.count > 0 else { return }
     guard number < keys.count else { throw .delay }
-    // Browsers send `Priority: u=3` (RFC 9218).
-    if number == 2, value.begins(with: ("u=" as StaticString).span) { return }
+    // Browsers send `Priority: u=3, i` (RFC 9218).
+    if number == 2, value.begins(with: ("u=" as StaticString).span) || value.equals("i") { return }
     try options.set(keys[number]) { $0.append(escaping: value) }
   }
 

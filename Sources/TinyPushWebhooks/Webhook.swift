@@ -32,8 +32,8 @@ public enum Webhook {
   ///   - text: valid JSON.
   ///   - limit: the most bytes of a payload. Texts are shortened to fit.
   ///   - list: the name of the recipients file; empty: `default`, unless there is a token.
-  ///   - options: `sound` and `level` are for alerts that fire, `ttl`, `priority` and `token` for
-  ///     all alerts.
+  ///   - options: `sound`, `level` and `again-after` are for alerts that fire, `ttl`, `priority`
+  ///     and `token` for all alerts.
   public static func append(
     _ text: Span<UInt8>, to list: Span<UInt8>, _ options: inout MessageOptions, limit: Int,
     in lines: inout Text

@@ -10,6 +10,10 @@ extension Inbox {
   mutating func complete(_ request: Request) {
     lastRequest = Clock.now()
     let isOfRule = readPath(of: request)
+    if let coding = request.header("Content-Encoding"), !coding.equals("identity") {
+      return refuse(
+        request, 415, "content-encoding", "send the body as it is, without Content-Encoding")
+    }
     var kind = BodyKind(request)
     if kind == .parts, !isOfRule { request.readForm() }
     switch request.bodyCount {
@@ -58,7 +62,7 @@ extension Inbox {
       }
     } catch {
       var message = Text()
-      error.describe(in: &message)
+      error.describe(options, in: &message)
       refuse(request, 400, code: error.code.span, message.bytes)
     }
   }
@@ -115,6 +119,10 @@ extension Inbox {
       body = ("" as StaticString).span
     }
     try readHeaders(request, &options)
+    if case .publish = route, body.count == 0 { options.setDefaultText() }
+    guard !Self.isFile(body, request) else {
+      return refuse(request, 415, "file", "the body is a file: send only texts")
+    }
     guard !TextMessage.isNotification(body) else {
       return refuse(
         request, 415, "media-type",
@@ -140,6 +148,13 @@ extension Inbox {
     }
     guard hasRecipients(request, list, options) else { return }
     takeLines(request, status)
+  }
+
+  /// Returns whether a body is an attachment of ntfy, or no text.
+  private static func isFile(_ body: Span<UInt8>, _ request: Request) -> Bool {
+    if request.header("Filename") != nil || request.header("X-Filename") != nil { return true }
+    for index in body.indices where body[index] == 0 { return true }
+    return false
   }
 
   /// Reads the headers of ntfy.
@@ -171,7 +186,8 @@ extension Inbox {
     guard !options.hasText else {
       return refuse(
         request, 400, "webhook-parameter",
-        "a webhook has its own text: leave out text, title, subtitle, badge, collapse-id and data")
+        "a webhook has its own text: leave out message, title, subtitle, badge, collapse-id, url, icon, image, group and copy"
+      )
     }
     guard hasRecipients(request, list, options) else { return }
     if reportsJSON(of: request) { return }

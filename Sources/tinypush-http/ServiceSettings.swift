@@ -96,7 +96,7 @@ struct ServiceSettings: ~Copyable {
     message.append(printable: tokenFile.span)
     if let line { message.append(":", line, "") }
     message.append(
-      ": write one token a line, of 16 to 256 visible ASCII characters; openssl rand -hex 32 makes one"
+      ": write one token a line, of 15 to 256 visible ASCII characters; openssl rand -hex 32 makes one"
     )
     return false
   }

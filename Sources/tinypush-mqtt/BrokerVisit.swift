@@ -10,6 +10,7 @@ struct BrokerVisit: ~Copyable {
   private static let patience = Duration.seconds(10)
 
   private let broker: CString
+  private let isEncrypted: Bool
   private let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
   private var login = BrokerSession.Login()
   var session: BrokerSession
@@ -24,6 +25,7 @@ struct BrokerVisit: ~Copyable {
 
   init(_ config: borrowing BridgeConfig) {
     broker = CString(config.broker.span)
+    isEncrypted = config.isEncrypted
     var settings = BrokerSession.Settings()
     settings.sessionSeconds = 0
     session = BrokerSession(settings)
@@ -106,7 +108,9 @@ struct BrokerVisit: ~Copyable {
         if Clock.now() < end { continue }
       } else if result != CMBED_WANT_READ {
         problem.append("the broker closed the connection: ")
-        return problem.append(bytes: connection.problem.unsafeBytes)
+        problem.append(bytes: connection.problem.unsafeBytes)
+        if !isAccepted, !isEncrypted { problem.append("; does it want tls = yes?") }
+        return
       }
       var event = epoll_event()
       let wait = Clock.now().until(end).milliseconds

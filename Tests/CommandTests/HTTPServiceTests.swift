@@ -208,6 +208,30 @@ import Testing
         #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"title":"Cellar","subtitle":"warning,skull","body":"Tank low"},"interruption-level":"time-sensitive"},"url":"https://x.example"}}"#
     ),
     Sending(
+      "ntfy, headers of shoutrrr", "--header", "Priority: Max", "--header", "Delay;", "--data",
+      "Tank low", "/family", status: 202,
+      becomes:
+        #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low","interruption-level":"time-sensitive"}}}"#
+    ),
+    Sending(
+      "ntfy, GET with tags", "/family/publish?message=Tank+low&priority=high&tags=warning,skull",
+      status: 200,
+      becomes:
+        #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"subtitle":"warning,skull","body":"Tank low"}}}}"#
+    ),
+    Sending(
+      "ntfy, GET without a text", "/family/trigger", status: 200,
+      becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"triggered"}}}"#),
+    Sending(
+      "ntfy, an attachment", "--header", "Filename: a.txt", "--data", "x", "/family", status: 415,
+      becomes: "file"),
+    Sending(
+      "a body that is no text", "--header", "Content-Type:", "--data-binary", "@/proc/self/cmdline",
+      "/family", status: 415, becomes: "file"),
+    Sending(
+      "a compressed body", "--header", "Content-Encoding: gzip", "--data", "x", "/family",
+      status: 415, becomes: "content-encoding"),
+    Sending(
       "ntfy, PUT", "--request", "PUT", "--data", "Tank low", "/family", status: 202,
       becomes: #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#),
     Sending(

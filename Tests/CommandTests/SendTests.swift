@@ -63,6 +63,11 @@ import Testing
         #"{"tokens":["\#(one)"],"ttl":1,"collapse-id":"tank \"1\"","trim":true,"payload":{"aps":{"alert":"x"}}}"#
     ),
     Sending(
+      "x", "--token", one, "--collapse-id",
+      #"systemd-fsck@dev-disk-by\x2duuid-0a1b2c3d\x2d1111\x2d2222\x2d3333\x2d444455556666.service"#,
+      gives:
+        #"{"tokens":["\#(one)"],"collapse-id":"955b0623fb2a2716","payload":{"aps":{"alert":"x"}}}"#),
+    Sending(
       "x", "--token", one, "--expiration", "0", "--registered", "1795236045",
       gives:
         #"{"tokens":["\#(one)"],"expiration":0,"registered":1795236045,"payload":{"aps":{"alert":"x"}}}"#

@@ -485,7 +485,7 @@ private let ofTables: [Remarked] = {
 private let ofJSON: [Remarked] = [
   Remarked(
     "▸\u{FEFF}{}",
-    "byte-order-mark: the text begins with a byte order mark: save the file as UTF-8 without it (\"without BOM\")"
+    "byte-order-mark: the text begins with a byte order mark: write the text without it (\"without BOM\")"
   ),
   Remarked(
     #"{"token":▸'x'}"#,
@@ -541,7 +541,7 @@ func `each finding about a notification has its code, words, place and advice`(_
   var reader = NotificationReader()
   _ = reader.next(in: bytes.span, isWhole: true, Rules(), &found)
   #expect(found.count == 1)
-  #expect(words(found[0]) == "invalid-utf-8: not UTF-8: save the file as UTF-8")
+  #expect(words(found[0]) == "invalid-utf-8: not UTF-8: write the text in UTF-8")
   #expect(bytes[found[0].offset] == 0xFF)
   let deep = findings(#"{"payload":{"x":"# + String(repeating: "[", count: 40))
   #expect(deep.map(words) == ["too-deep: nested deeper than 32 levels"])

@@ -58,8 +58,8 @@ func `a form has a message and only parameters`(body: String, isForm: Bool) {
 }
 
 @Test(arguments: [
-  ("tile=x", MessageOptions.Problem.unknown(nearest: 3)), ("qqqqqqq=x", .unknown(nearest: nil)),
-  ("title=a&title=b", .twice(3)), ("title=%", .escape), ("%=x", .escape),
+  ("tile=x", MessageOptions.Problem.unknown(nearest: 4)), ("qqqqqqq=x", .unknown(nearest: nil)),
+  ("title=a&title=b", .twice(4)), ("title=%", .escape), ("%=x", .escape),
   ("title=" + String(repeating: "a", count: 70_000), .tooLarge),
 ])
 func `wrong parameters are refused`(query: String, problem: MessageOptions.Problem) {

@@ -35,7 +35,7 @@ private func alert(_ status: String, _ labels: String, _ annotations: String) ->
   let lines = try notifications(
     alert(
       "resolved", #""alertname":"DiskFull","severity":"critical""#, #""summary":"95 % used""#),
-    "sound=a.caf&level=critical")
+    "sound=a.caf&level=critical&again-after=4h")
   #expect(
     lines.string
       == #"{"to":["ops"],"collapse-id":"c3f0a2b1","trim":true,"payload":{"aps":{"alert":{"title":"Resolved: DiskFull","body":"95 % used"},"interruption-level":"passive"},"url":"http://prometheus/graph"}}"#

@@ -130,6 +130,7 @@ public struct Draft: ~Copyable {
 
   /// Sets a value.
   public mutating func set(_ key: Key, to value: Span<UInt8>) {
+    if key == .collapseID, setCollapseID(value) { return }
     set(key) { $0.append(escaping: key == .alert ? Self.prefix(of: value) : value) }
   }
 
@@ -155,7 +156,7 @@ public struct Draft: ~Copyable {
       isFit = false
     }
     if isFit {
-      set(.collapseID, to: value)
+      set(.collapseID) { $0.append(escaping: value) }
     } else {
       var hash = Hash()
       hash.add(value)

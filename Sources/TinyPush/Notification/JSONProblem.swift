@@ -43,11 +43,11 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
     case .invalidEscape: "unknown escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
     case .loneSurrogate:
       "half of a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF"
-    case .invalidUTF8: "not UTF-8: save the file as UTF-8"
+    case .invalidUTF8: "not UTF-8: write the text in UTF-8"
     case .controlCharacter: "a control character inside a string: write it as \\n, \\t or \\u00XX"
     case .tooDeep: "nested deeper than 32 levels"
     case .byteOrderMark:
-      "the text begins with a byte order mark: save the file as UTF-8 without it (\"without BOM\")"
+      "the text begins with a byte order mark: write the text without it (\"without BOM\")"
     }
   }
 }

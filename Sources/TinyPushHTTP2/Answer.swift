@@ -41,12 +41,12 @@ struct Answer {
 
   /// Whether the answer is in no table.
   ///
-  /// A push service of browsers gives no reason, and its status may tell enough.
+  /// Most push services of browsers give no reason, and the status may tell enough.
   func isUnknown(isOfBrowsers: Bool) -> Bool {
     guard isOfBrowsers else { return status != 200 && status != 410 && reason == .other }
     return switch status {
     case 404, 406, 410, 413, 429: false
-    default: status >= 400 && status < 500
+    default: status >= 400 && status < 500 && reason == .other
     }
   }
 

@@ -6,7 +6,7 @@ import TinyPush
 /// over the box's state, which is one JSON object.
 public enum HomeAssistant {
   /// The time after which a value of a silent box counts as unknown, in seconds: three messages.
-  private static let expireSeconds = 180
+  private static let expireSeconds = 2700
 
   /// Appends the topic: `PREFIX/device/ID/config`.
   public static func appendTopic(

@@ -7,8 +7,14 @@ import TinyPushWebhooks
 extension Inbox {
   /// Answers a request for the page; returns whether it was one.
   mutating func beginPage(_ request: Request) -> Bool {
-    guard request.method.equals("GET") || request.method.equals("HEAD"),
-      case .page(let name) = Route(request.target, hasPage: true)
+    guard request.method.equals("GET") || request.method.equals("HEAD") else { return false }
+    if servesPage, request.target.equals("/web") {
+      answer.clear()
+      request.answer(301, nil, answer)
+      request.addHeader("Location", ("/web/" as StaticString).cString)
+      return true
+    }
+    guard case .page(let name) = Route(request.target, hasPage: true)
     else { return false }
     guard servesPage else {
       if case .publish = Route(request.target) { return false }

@@ -9,7 +9,7 @@ struct FleetListing: ~Copyable {
   /// The time of silence after which all boxes are listed.
   private static let quiet = Duration.seconds(1)
   /// The age of a state after which a box counts as silent, in seconds: three messages.
-  private static let silentSeconds: Int64 = 180
+  private static let silentSeconds: Int64 = 2700
   /// The bytes of a text that are printed at most.
   private static let stringBytesMax = 1280
 

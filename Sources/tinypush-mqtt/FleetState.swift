@@ -10,8 +10,12 @@ import TinyPushMQTT
 /// The message is made of the agent's status page. When the bridge is lost, the broker publishes
 /// the will: the box is offline.
 struct FleetState: ~Copyable {
-  /// The time between two messages.
+  /// The time between two looks at the state.
   private static let interval = Duration.seconds(60)
+  /// After this time, a state that has not changed is published again.
+  ///
+  /// A broker that keeps its messages on disk writes all of them for each retained one.
+  private static let longest = Duration.seconds(900)
   /// The wait after the broker refused a message of this box.
   ///
   /// Mosquitto 2.0.11 ends the connection with the refusal if its `max_queued_messages` is 0.
@@ -33,6 +37,8 @@ struct FleetState: ~Copyable {
   private var discoveryState = Discovery.none
   /// When the next message is due; nil: there is no session, or no fleet.
   private(set) var dueAt: Instant?
+  /// The state that was published last on this connection, and until when it need not be published.
+  private var published: (hash: UInt64, until: Instant)?
   /// Until when nothing is published, since the broker refused a message; nil: it did not.
   private var pauseEnd: Instant?
   /// Whether a message waits for its answer, and whether the broker has answered one on this
@@ -85,6 +91,7 @@ struct FleetState: ~Copyable {
   /// The subscriptions are answered.
   mutating func subscribed(at now: Instant) {
     guard isOn else { return }
+    published = nil
     dueAt = pauseEnd.map { max($0, now) } ?? now
     if !discovery.isEmpty, discoveryState != .refused { discoveryState = .due }
   }
@@ -116,14 +123,22 @@ struct FleetState: ~Copyable {
   /// Publishes what is due.
   mutating func publish(_ bridge: inout Bridge, at now: Instant) {
     guard let dueAt, dueAt <= now, bridge.mayPublish else { return }
-    isAwaited = true
     if discoveryState == .due {
+      isAwaited = true
       discoveryState = .underWay
       return publishDiscovery(&bridge, at: now)
     }
     self.dueAt = now + Self.interval
     var text = Text(capacity: 2048)
     write(to: &text, at: now)
+    var hash = Hash()
+    hash.add(text.bytes)
+    if let published, published.hash == hash.value, now < published.until { return }
+    published = (hash.value, now + Self.longest)
+    text.member("time", number: UInt64(clamping: Clock.wallSeconds()))
+    text.member("version", word: Version.current)
+    text.endObject()
+    isAwaited = true
     bridge.publish(topic: topic.span, payload: text.bytes, at: now)
   }
 
@@ -154,9 +169,6 @@ struct FleetState: ~Copyable {
       detail.append(bytes: page.span)
       text.member("detail", string: detail)
     }
-    text.member("time", number: UInt64(clamping: Clock.wallSeconds()))
-    text.member("version", word: Version.current)
-    text.endObject()
   }
 
   private func writePage(_ reading: StatusReading, _ text: inout Text, at now: Instant) {

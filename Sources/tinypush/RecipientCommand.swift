@@ -156,7 +156,7 @@ enum RecipientCommand {
       throw arguments.fail(error.status, error.text(word))
     }
     do throws(NamedRecipient.Problem) {
-      return try NamedRecipient(text.bytes, isNew: isNew)
+      return try NamedRecipient(text.bytes.extracting(pasted(text.bytes)), isNew: isNew)
     } catch {
       // A subscription is a secret, and is not printed.
       guard case .subscription(let problem) = error else {
@@ -164,6 +164,16 @@ enum RecipientCommand {
       }
       throw arguments.fail(.usage, problem.text)
     }
+  }
+
+  /// The subscription in a text without the quotes or words that were copied with it; or the text.
+  private static func pasted(_ text: Span<UInt8>) -> Range<Int> {
+    var (start, end) = (0, text.count)
+    while start < end, text[start] != .openBrace { start += 1 }
+    while end > start, text[end - 1] != .closeBrace { end -= 1 }
+    let key: StaticString = "{\"endpoint\""
+    let isSubscription = text.extracting(start..<end).begins(with: key.span)
+    return isSubscription ? start..<end : 0..<text.count
   }
 
   // MARK: - Changing

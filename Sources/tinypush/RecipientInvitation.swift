@@ -66,7 +66,10 @@ enum RecipientInvitation {
       text.append(" (man tinypush-webpush)")
       throw arguments.fail(config.isUnread ? .noPermission : .config, text)
     }
-    if access(path, F_OK) != 0, clinux_errno() == ENOENT { try makeKey(path, arguments) }
+    if access(path, F_OK) != 0, clinux_errno() == ENOENT {
+      try refuseNewKey(config, arguments)
+      try makeKey(path, arguments)
+    }
     var point = InlineArray<65, UInt8>(repeating: 0)
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
     guard SigningKeyFile.read(path, &point, words.room().baseAddress!) == CMBED_OK else {
@@ -77,6 +80,26 @@ enum RecipientInvitation {
       throw arguments.fail(mayRead ? .config : .noPermission, text)
     }
     return point
+  }
+
+  /// Refuses a new key while browsers are registered, which need the key that is missing.
+  private static func refuseNewKey(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    let files = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
+    let browsers = files.countBrowsers()
+    guard browsers > 0 else { return }
+    var text = Text()
+    text.append(printable: config.vapidKey.span)
+    text.append(" does not exist, and ", browsers)
+    text.append(
+      browsers == 1
+        ? " browser in the recipients files needs that key"
+        : " browsers in the recipients files need that key")
+    text.append(
+      ": put it back from a backup; or let them register again with a new key: remove them first (tinypush recipient remove), and then run this command again"
+    )
+    throw arguments.fail(.noInput, text)
   }
 
   /// Makes a key that only its owner can read; systemd gives it to the agent as a credential.

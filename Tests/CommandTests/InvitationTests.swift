@@ -245,6 +245,20 @@ import Testing
     #expect(service.child.errors.contains("nobody can register"))
   }
 
+  @Test func `invite makes no new key while browsers need the one that is missing`() throws {
+    try box.write("recipients = \(box.path)/recipients\n", to: "tinypush.conf")
+    mkdir(box.path + "/recipients", 0o755)
+    try box.write(Self.word + "\n", to: "recipients/family")
+    let refused = try invite(box, "family")
+    #expect(refused.status == 66)
+    #expect(
+      refused.errors.contains("1 browser in the recipients files needs that key: put it back"),
+      "\(refused.errors)")
+    #expect(access(box.path + "/credentials/vapid.pem", F_OK) != 0)
+    try box.write("", to: "recipients/family")
+    #expect(try invite(box, "family").status == 0)
+  }
+
   // MARK: - The page
 
   @Test func `the page is served with a policy that lets nothing else in, only when it is set`()
@@ -266,6 +280,9 @@ import Testing
       #expect(head.contains("Content-Security-Policy: default-src 'none'; "))
       #expect(head.contains("frame-ancestors 'none'\r\n"))
     }
+    let bare = try service.request("/web", "--dump-header", box.path + "/head")
+    #expect(bare.status == 301)
+    #expect(box.text("head").contains("Location: /web/\r\n"))
     for file in ["../http.conf", "%2e%2e/http.conf", "none", "icon.svg/"] {
       #expect(try service.request("/web/" + file, "--path-as-is").status == 404)
     }

@@ -276,6 +276,10 @@ func timeless(_ text: String) -> String { text.replacing(#/ registered=\d+/#, wi
     try check(
       "add", "family", "-", input: spaced, says: "\(shown)  registered again",
       then: "\(word) lang=fr # Marie\n")
+    // People copy more than the subscription.
+    try check(
+      "add", "family", "-", input: "\u{FEFF}Mine: '\(subscription())'\n",
+      says: "\(shown)  registered again", then: "\(word) lang=fr # Marie\n")
     try check(
       "add", "family", subscription("https://push.example/SECRET"), "--json",
       says:

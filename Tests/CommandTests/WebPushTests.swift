@@ -257,6 +257,24 @@ import Testing
 
   // MARK: - What the agent tells
 
+  @Test(arguments: [1, 3])
+  func `a key that a service refuses for all its browsers is a refused configuration`(
+    browsers: Int
+  ) throws {
+    let sandbox = try Sandbox(
+      in: box, ["--fault", "reason=VapidPkHashMismatch@100%"], hasDevices: true)
+    for number in 1...browsers { try subscribe(sandbox, "browser-\(number)", to: "all") }
+    let settings = try alone(sandbox) + ["-o", "status=\(box.path)/page"]
+    let agent = try agent(settings)
+    try box.drop(#"{"to":"all","payload":{"aps":{"alert":"Tank low"}}}"#, as: "a")
+    try agent.line("the service refuses the configuration: ", in: .errors)
+    try wait(for: "the page") {
+      try box.run(Build.command(Build.host) + ["status"] + settings).status == 78
+    }
+    #expect(!agent.errors.contains("not documented"), "\(agent.errors)")
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `status, metrics, queue and trace tell of each service, also of one that is down`()
     throws
   {

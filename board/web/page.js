@@ -36,7 +36,7 @@ function stored() {
 
 function store(endpoint) {
   try {
-    localStorage.setItem('registration', JSON.stringify({ key: invitation.key, name: invitation.name, endpoint }));
+    localStorage.setItem('registration', JSON.stringify({ ...invitation, endpoint }));
   } catch {
     // Then the page asks again the next time.
   }
@@ -72,8 +72,9 @@ async function start() {
     await navigator.serviceWorker.register('worker.js');
     worker = await navigator.serviceWorker.ready;
     const subscription = await worker.pushManager.getSubscription();
+    // A new code brings back a recipient that was removed at the box.
     const isRegistered = subscription && known.endpoint === subscription.endpoint && known.key === invitation.key
-      && known.name === invitation.name;
+      && known.name === invitation.name && (!invitation.code || known.code === invitation.code);
     show(isRegistered && Notification.permission === 'granted' ? 'done' : 'ready');
   } catch (error) {
     fail(error);

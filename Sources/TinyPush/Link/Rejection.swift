@@ -147,7 +147,8 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badPriority: "the priority of a background push is 5 or 1"
     case .invalidPushType: "the push type must fit the payload and the topic"
     case .payloadEmpty: "add a payload"
-    case .payloadTooLarge: "a payload has 4096 bytes at most, and 5120 with the push type voip"
+    case .payloadTooLarge:
+      "shorten the text: a payload has 4096 bytes at most, and 5120 with the push type voip; the services of browsers may take less"
     case .tooManyProviderTokenUpdates, .tooManyRequests, .internalServerError,
       .serviceUnavailable, .shutdown, .idleTimeout:
       "nothing to do: it is sent again"

@@ -114,15 +114,21 @@ public struct Subscription {
   /// Whether a host, and perhaps a port behind a colon, can be connected to.
   private static func isAuthority(_ text: Span<UInt8>) -> Bool {
     guard text.count > 0, text.count <= 255 else { return false }
+    var colon: Int?
     for index in text.indices {
       switch text[index] {
-      case UInt8.digits, UInt8.capitals, UInt8.smallLetters, .hyphen, .dot, .colon, .openBracket,
-        .closeBracket, .underscore:
+      case UInt8.digits, UInt8.capitals, UInt8.smallLetters, .hyphen, .dot, .openBracket,
+        .underscore:
         break
+      case .colon: colon = index
+      // The colons of an IPv6 address are in brackets.
+      case .closeBracket: colon = nil
       default: return false
       }
     }
-    return text[0] != .colon && text[text.count - 1] != .colon
+    guard let colon else { return true }
+    let port = text.extracting(colon + 1..<text.count).wholeNumber ?? 0
+    return colon > 0 && 1...65_535 ~= port
   }
 
   private static func withoutPadding(_ range: Range<Int>, in text: Span<UInt8>) -> Range<Int> {

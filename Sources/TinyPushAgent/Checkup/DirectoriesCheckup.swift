@@ -239,7 +239,25 @@ extension Checkup {
   private mutating func reportLines(_ config: borrowing Config) {
     let files = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
     var suppressed = SuppressedRecipients(config)
-    _ = files.forEachName { name in reportLines(of: name, files, &suppressed) }
+    let hasDevices = config.courier.hasDevices
+    _ = files.forEachName { name in
+      reportLines(of: name, files, &suppressed)
+      if !hasDevices { reportDevice(in: name, files) }
+    }
+  }
+
+  /// Warns of a device while there is no service for devices.
+  private mutating func reportDevice(in name: Span<UInt8>, _ files: borrowing RecipientsFiles) {
+    var device: UInt64?
+    _ = files.forEachLine(in: name) { number, line, _ in
+      if case .recipient(let recipient) = line, recipient.subscription.isEmpty { device = number }
+      return device == nil
+    }
+    guard let device else { return }
+    report.message.append(printable: name)
+    report.message.append(", line ", device)
+    report.advice.append(Rejection(.noDeviceService).advice)
+    report.report("line", .warning, ": nothing is sent to this device")
   }
 
   private mutating func reportLines(

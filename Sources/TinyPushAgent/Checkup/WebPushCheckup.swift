@@ -11,7 +11,11 @@ extension Checkup {
     report.begin("web-push")
     if access(config.vapidKey.pointer, F_OK) != 0, clinux_errno() == ENOENT {
       report.message.append(printable: config.vapidKey.span)
-      report.advice.append("run tinypush recipient invite NAME, which makes the key")
+      let files = RecipientsFiles(config.recipients.span, config.courier.rules.pushProtocol)
+      report.advice.append(
+        files.countBrowsers() > 0
+          ? "put it back from a backup: the browsers in the recipients files need it, and would have to register again with a new key"
+          : "run tinypush recipient invite NAME, which makes the key")
       report.report("key", .wrong(.noInput), " does not exist")
     } else {
       reportSigningKey("key", config.vapidKey.pointer, reason)

@@ -69,7 +69,7 @@ extension Report {
     case .configurationRefused(let rejection):
       text.append("the service refuses the configuration: ")
       rejection.describe(in: &text)
-      text.append(": ", rejection.advice, "; nothing goes to this service until this is corrected")
+      text.append(": ", rejection.advice, "; what it refuses waits until this is corrected")
       return .error
     case .unknownAnswer(let status, let answer):
       text.append("the service gave an answer that is not documented: status ", status)

@@ -157,6 +157,8 @@ public struct Agent: ~Copyable {
     if directory == .new {
       noticeSuppression()
       output.keepPage(at: config.status)
+      // A connection may stay open for months after its certificate was renewed.
+      if knownCertificateEnd > 0 { knowCertificateEnd() }
     }
     let isLogged = directory == .later && config.courier.reportsSettlements
     var replaced = Text(capacity: isLogged ? 8192 : 0)

@@ -60,7 +60,7 @@ extension Agent {
     output.log.write(.info, text, about: .connection)
   }
 
-  private mutating func knowCertificateEnd() {
+  mutating func knowCertificateEnd() {
     knownCertificateEnd = certificateEnd()
     output.page.publish(certificateEnd: knownCertificateEnd)
   }

@@ -1,4 +1,5 @@
 import CLinux
+import TinyPush
 
 /// The epoll that the agent sleeps in, with the signals and the clock; others add their
 /// descriptors.
@@ -24,11 +25,19 @@ public struct EventPoll: ~Copyable {
     case descriptor(Int32, isWritable: Bool)
   }
 
+  /// Ends the program if this is not possible: it could not be told to stop.
   package init() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     signals = clinux_signal_descriptor(1)
     clock = clinux_clock_descriptor()
     events = .init(repeating: epoll_event())
+    guard epoll >= 0, signals >= 0, clock >= 0 else {
+      var text = Text()
+      text.append("cannot wait for signals: ", cString: clinux_error_text(clinux_errno()))
+      text.append("\n")
+      text.write(to: STDERR_FILENO)
+      exit(ExitStatus.tryLater.rawValue)
+    }
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, clock, EPOLLIN.rawValue)
   }

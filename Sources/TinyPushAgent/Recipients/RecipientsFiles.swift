@@ -49,6 +49,18 @@ public struct RecipientsFiles: ~Copyable {
     return 0
   }
 
+  /// Returns how many subscriptions of browsers all files have.
+  public func countBrowsers() -> Int {
+    var count = 0
+    _ = forEachName { name in
+      _ = forEachLine(in: name) { _, line, _ in
+        if case .recipient(let recipient) = line, !recipient.subscription.isEmpty { count += 1 }
+        return true
+      }
+    }
+    return count
+  }
+
   /// Calls `body` with each line of a file, its number from 1, and its meaning, until `body` returns
   /// false; returns 0 or an errno.
   @inline(never)

@@ -225,7 +225,7 @@ extension SuppressionRecord {
     guard let known else { return self }
     var change = self
     if isMadeNow, known.time >= time, known.time - time < 60 {
-      change.time = known.time + (reason == .registered ? 0 : 1)
+      change.time = known.time &+ (reason == .registered || known.time == .max ? 0 : 1)
     }
     return change.overrides(known) ? change : known
   }

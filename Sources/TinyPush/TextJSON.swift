@@ -148,17 +148,20 @@ extension Text {
 
   // MARK: - A string by itself
 
-  /// Appends a JSON string with its quotes; what is not UTF-8 is taken as Windows-1252.
+  /// Appends a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
   @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {
     append(byte: .quote)
-    append(escaping: bytes)
+    append(escaping: bytes, isText: false)
     append(byte: .quote)
   }
 
-  /// Appends the content of a JSON string; what is not UTF-8 is taken as Windows-1252.
+  /// Appends the content of a JSON string.
+  ///
+  /// - Parameter isText: whether what is not UTF-8 is taken as Windows-1252, and does not become
+  ///   U+FFFD.
   @inline(never)
-  public mutating func append(escaping bytes: Span<UInt8>) {
+  public mutating func append(escaping bytes: Span<UInt8>, isText: Bool = true) {
     var index = 0
     while index < bytes.count {
       let byte = bytes[index]
@@ -174,7 +177,7 @@ extension Text {
       case 0x80...:
         let length = UTF8Sequence.length(in: bytes, at: index)
         if length == 0 {
-          append(scalar: Windows1252.scalar(of: byte))
+          append(scalar: isText ? Windows1252.scalar(of: byte) : 0xFFFD)
         } else {
           append(bytes: bytes.extracting(index..<index + length))
           index += length - 1

@@ -204,19 +204,17 @@ extension HTTP2Link {
       // A notification that was not refused is tried first.
       return giveBack(place, .configuration, notBefore: time.now + Hold.wait(1))
     }
-    // Each subscription knows one key.
-    let suspect = service.isOfBrowsers ? requests[place].device : key
     // If the service accepted others before, and refuses only this one, the configuration is good.
-    let isOnlyOne = accepted > 0 && pace.isOnlySuspect(suspect)
+    let isOnlyOne = accepted > 0 && pace.isOnlySuspect(key)
     let entry = waits.refuse(key, rejection.reason, accepted: accepted, isOnlyOne: isOnlyOne)
     guard !entry.isHopeless else { return refuse(place, rejection) }
     giveBack(place, .configuration, notBefore: time.now + Hold.wait(Int(entry.failures)))
     let isConfirmed = pace.suspect(
-      suspect, isFirst: entry.failures == 1, isRefusal: true, at: time.now)
+      key, isFirst: entry.failures == 1, isRefusal: true, at: time.now)
     // If there is no other notification to try, this one stands for all.
     let isUntested = supply.isAllSent && requests.openCount == 0
-    if service.isOfBrowsers, accepted > 0 || !isUntested, isOnlyOne || !entry.isAmongRefused {
-      // The service may take this key for others.
+    if service.isOfBrowsers, accepted > 0 || !isUntested && !entry.isAmongRefused {
+      // Each subscription knows one key. The service may take this one for others.
       if entry.failures == 1 { reports.add(.refusedOnce(rejection)) }
     } else if isConfirmed, !service.isOfBrowsers {
       holdBack(rejection)

@@ -11,7 +11,7 @@ extension Inbox {
     if servesPage, request.target.equals("/web") {
       answer.clear()
       request.answer(301, nil, answer)
-      request.addHeader("Location", ("/web/" as StaticString).cString)
+      request.addHeader("Location", ("web/" as StaticString).cString)
       return true
     }
     guard case .page(let name) = Route(request.target, hasPage: true)

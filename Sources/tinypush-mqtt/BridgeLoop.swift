@@ -108,7 +108,7 @@ struct BridgeLoop: ~Copyable {
           }
         }
       case .clock:
-        _ = events.takeClockChange()
+        if events.takeClockChange() { fleet.clockWasSet() }
       case .descriptor: break
       }
     }

@@ -96,6 +96,9 @@ struct FleetState: ~Copyable {
     if !discovery.isEmpty, discoveryState != .refused { discoveryState = .due }
   }
 
+  /// The clock was set: the time of the last message may be wrong.
+  mutating func clockWasSet() { published = nil }
+
   /// The connection has ended.
   ///
   /// - Returns: whether that may be the answer to the first message, as some brokers refuse one. The
@@ -116,6 +119,7 @@ struct FleetState: ~Copyable {
     guard discoveryState != .underWay else {
       return discoveryState = isRefused ? .refused : .none
     }
+    if isRefused { published = nil }
     pauseEnd = isRefused ? now + Self.refusalWait : nil
     if let pauseEnd, dueAt != nil { dueAt = pauseEnd }
   }

@@ -274,7 +274,7 @@ import Testing
     #expect(json.status == 65)
     let objects = try objects(json.output)
     #expect(objects.count == 2)
-    #expect(objects.first?["file"] as? String == "a\u{1B}[31m\"\\\u{FF}\u{202E}\nb.json")
+    #expect(objects.first?["file"] as? String == "a\u{1B}[31m\"\\\u{FFFD}\u{202E}\nb.json")
     #expect(objects.map { $0["code"] as? String } == ["control-character", "invalid-utf-8"])
   }
 

@@ -33,12 +33,13 @@ func `text is written as a JSON string`(plain: String, json: String) throws {
 }
 
 @Test(arguments: [
-  ("ff", "\"\u{FF}\""), ("41 c3 42", "\"A\u{C3}B\""), ("c3", "\"\u{C3}\""),
-  ("4b fc 63 68 65", #""Küche""#), ("c3 bc fc", #""üü""#), ("80 81 9f", "\"€\u{FFFD}\u{178}\""),
-  ("ed a0 80", "\"\u{ED}\u{A0}€\""),
+  ("ff", "\u{FF}"), ("41 c3 42", "A\u{C3}B"), ("c3", "\u{C3}"), ("4b fc 63 68 65", "Küche"),
+  ("c3 bc fc", "üü"), ("80 81 9f", "€\u{FFFD}\u{178}"), ("ed a0 80", "\u{ED}\u{A0}€"),
 ])
-func `bytes that are not UTF-8 are taken as Windows-1252 in JSON`(hex: String, json: String) {
-  #expect(text { $0.append(json: [UInt8](hex: hex).span) } == json)
+func `bytes that are not UTF-8 are taken as Windows-1252 in texts`(hex: String, json: String) {
+  let bytes = [UInt8](hex: hex)
+  #expect(text { $0.append(escaping: bytes.span) } == json)
+  #expect(text { $0.append(json: bytes.span) } == "\"\(String(decoding: bytes, as: UTF8.self))\"")
 }
 
 @Test func `commas are written automatically in JSON`() {

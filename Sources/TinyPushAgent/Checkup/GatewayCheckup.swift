@@ -111,7 +111,7 @@ extension Checkup {
       take(connection.problem.bytes)
       report.advice.append(
         "is the port right, is there a network, and does a firewall keep the port closed?")
-      if config.courier.rules.pushProtocol == .http2 {
+      if isGateway, !connection.isProxied, connection.server.port.span.equals("443") {
         report.advice.append(" Apple's service has port 443 and port 2197")
       }
       report.report("address", state)

@@ -61,7 +61,10 @@ extension Agent {
   }
 
   mutating func knowCertificateEnd() {
-    knownCertificateEnd = certificateEnd()
+    let end = certificateEnd()
+    // A renewal may be writing the file.
+    guard end > 0 || knownCertificateEnd == 0 else { return }
+    knownCertificateEnd = end
     output.page.publish(certificateEnd: knownCertificateEnd)
   }
 

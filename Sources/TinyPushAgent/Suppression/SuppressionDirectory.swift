@@ -128,7 +128,7 @@ extension SuppressionList {
   fileprivate mutating func refresh(
     _ directory: Int32, _ name: StaticString, error: inout Int32
   ) {
-    guard FileIdentity(directory, name) != identity else { return }
+    guard identity == nil || FileIdentity(directory, name) != identity else { return }
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     var result: Int32 = 0
     guard let descriptor = Descriptor(directory, name.cString, flags, error: &result) else {

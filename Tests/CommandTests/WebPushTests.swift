@@ -275,6 +275,26 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
+  @Test func `a service that accepted alerts and then refuses the key refuses none for good`()
+    throws
+  {
+    let clocks = try Clocks(in: box, [.awake])
+    let first = try Sandbox(in: box, hasDevices: true)
+    try subscribe(first, "laptop", to: "good")
+    let agent = try box.start(
+      Build.command(Build.host) + ["run"] + alone(first), environment: clocks.environment)
+    try drop(1...1, to: "good")
+    try wait(for: "the first alert") { try first.events("delivered").count == 1 }
+    #expect(try first.child.terminate() == 0)
+    let second = try Sandbox(
+      in: box, ["--port", "\(first.gateway)", "--fault", "reason=BadJwtToken@100%"],
+      hasDevices: true)
+    try drop(2...3, to: "good")
+    try clocks.pass(130, for: agent, and: second.child) { try second.events("fault").count >= 8 }
+    #expect(box.queued.count == 2 && box.names(in: "failed") == [], "\(agent.errors)")
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `status, metrics, queue and trace tell of each service, also of one that is down`()
     throws
   {

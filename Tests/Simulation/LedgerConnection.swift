@@ -43,6 +43,7 @@ extension Ledger {
       checkSuppressed(number, isDamageKnown: isDamageKnown)
       passesLimits(number, isAdmission: false)
       account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
+      taken.insert(number)
     }
     if place < bytes.count { complain("\(bytes.count - place) bytes are no frame") }
   }

@@ -92,10 +92,11 @@ func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
 /// ledger took replaced notifications for expired ones. It expected the acceptance of notifications
 /// that a dead connection had. It counted the alerts to more devices than the agent remembers. It knew
 /// only a thousand notifications of a file. It did not know that the replacement of a notification
-/// was in `failed/`, nor that a notification at which connections end may leave a large file.
+/// was in `failed/`, nor that a notification at which connections end may leave a large file, nor that
+/// what was sent before a stop waits in `later/` behind an older notification.
 @Test(arguments: [
   UInt64(20_001_095), 30_000_089, 64_007_216, 64_028_362, 67_014_611, 81_001_731, 81_010_084,
-  82_002_176, 91_006_868, 95_018_031, 110_051_693,
+  82_002_176, 91_006_868, 95_018_031, 110_051_693, 110_128_122,
 ])
 func `seeds that once failed over the binary protocol pass`(seed: UInt64) {
   report(Trial.run(seed, .binary))

@@ -70,8 +70,8 @@ func `seeds that once failed over several lanes pass`(seed: UInt64) {
 /// nor that a clock that is set forward ends a wait in `later/`, nor that the notification which another
 /// one repeats was in a file that was not complete, nor that a file with more than 1,000 mistakes is
 /// kept as a whole. Connections on which the service answered 500 to everything were left ever later.
-/// The ledger counted a notification as delivered whose answer was lost, and that was then replaced. It did not know that with `--once` what a device
-/// does not take may fill the memory.
+/// The ledger counted a notification as delivered whose answer was lost, and that was then replaced. It
+/// did not know that with `--once` what a device does not take may fill the memory.
 @Test(arguments: [
   UInt64(1242), 2837, 20_000_078, 40_002_651, 40_004_784, 61_002_373, 66_000_907, 66_001_055,
   66_012_565, 66_014_591, 67_001_696, 81_000_584, 81_004_856, 91_019_485, 95_013_991,
